@@ -6,6 +6,7 @@ wraps a device.
 
 from __future__ import annotations
 
+import copy
 import errno
 import math
 import os
@@ -13,20 +14,19 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from devices import create_device
 from devices.common.settings import ROUNDING, Timed, parts_of, plain
 from haptics.clock import Clock
-from haptics.device import Causality, Device, DeviceSpec, State, Vector
+from haptics.device import Causality, Device, DeviceSpec, Managed, State, Vector
 from haptics.errors import ConfigurationError
 from haptics.settings import unknown_name
 
-_FIELDS = tuple(field.name for field in fields(State))
 _VECTORS = ("position", "velocity", "force")
 
 
@@ -34,7 +34,7 @@ _VECTORS = ("position", "velocity", "force")
 
 
 class Effect:
-    """Effect of a fault, which receives every sample from the opening of the device on; this one changes nothing.
+    """Effect of a fault, which receives every sample from the opening of the device on.
 
     An effect never modifies a sample, but returns another one. It keeps the samples of the last `span` [s], and at
     least the last three.
@@ -47,16 +47,30 @@ class Effect:
         Data sheet of the device.
     seed : int
         Seed of the random numbers.
+    sample : callable
+        Returns the modified sample, given this effect, the sample and its nominal time [s]; unchanged by default.
+    command : callable
+        Returns the modified command, (2,), given this effect and the command; unchanged by default.
+    span : callable
+        Returns the span [s], given the data sheet.
     """
 
-    span = 0.0
-
-    def __init__(self, fault: Fault, spec: DeviceSpec, seed: int) -> None:
+    def __init__(
+        self,
+        fault: Fault,
+        spec: DeviceSpec,
+        seed: int,
+        *,
+        sample: Callable[[Effect, State, float], State] = lambda effect, state, now: state,
+        command: Callable[[Effect, Vector], Vector] = lambda effect, command: command,
+        span: Callable[[DeviceSpec], float] = lambda _: 0.0,
+    ) -> None:
         self.fault, self.spec = fault, spec
         self.random = random.Random(seed)
         self.held: State | None = None
         self.count = self.lag = 0
         self._past: deque[tuple[float, State]] = deque()
+        self._sample, self._command, self._span = sample, command, span(spec)
 
     def covers(self, now: float) -> bool:
         """Return True if the effect is active at the nominal time `now` [s]."""
@@ -66,24 +80,16 @@ class Effect:
         """Return the modified sample for the sample at the nominal time `now` [s]."""
         past = self._past
         past.append((now, state))
-        while len(past) > 4 and past[1][0] <= now - self.span - ROUNDING:
+        while len(past) > 4 and past[1][0] <= now - self._span - ROUNDING:
             past.popleft()
         if not self.covers(now):
             return state
         self.count += 1
-        return self.sample(state, now)
+        return self._sample(self, state, now)
 
     def write(self, command: Vector, now: float) -> Vector:
         """Return the modified command for a command, (2,)."""
-        return self.command(command) if self.covers(now) else command
-
-    def sample(self, state: State, now: float) -> State:
-        """Return the modified sample of an active effect."""
-        return state
-
-    def command(self, command: Vector) -> Vector:
-        """Return the modified command of an active effect."""
-        return command
+        return self._command(self, command) if self.covers(now) else command
 
     def at(self, instant: float) -> State:
         """Return the newest sample that had arrived at `instant` [s], or the oldest sample."""
@@ -94,23 +100,6 @@ class Effect:
     def earlier(self, count: int) -> State:
         """Return the sample `count` readings before the newest (at most three), or the oldest."""
         return self._past[max(len(self._past) - 1 - count, 0)][1]
-
-
-class SampleEffect(Effect):
-    """Replace samples by the result of a function of the effect, the sample and its nominal time."""
-
-    def __init__(
-        self,
-        *arguments: Any,
-        change: Callable[[Effect, State, float], State],
-        span: Callable[[DeviceSpec], float] = lambda _: 0.0,
-    ) -> None:
-        super().__init__(*arguments)
-        self._change, self.span = change, span(self.spec)
-
-    def sample(self, state: State, now: float) -> State:
-        """Return the result of the function."""
-        return self._change(self, state, now)
 
 
 def _hang(effect: Effect, state: State, now: float) -> State:
@@ -154,34 +143,46 @@ def _overwritten(value: float, names: Sequence[str] = _VECTORS) -> Callable[...,
         vectors: Mapping[str, Vector] = {name: np.full(2, value) for name in names}
         return replace(state, **vectors)  # type: ignore[arg-type]
 
-    return partial(SampleEffect, change=change)
+    return partial(Effect, sample=change)
 
 
 def _delayed(delay: float) -> Callable[..., Effect]:
     """Return the effect that delays every sample by `delay` [s], with its original time."""
-    return partial(SampleEffect, change=lambda effect, _, now: effect.at(now - delay), span=lambda _: delay)
+    return partial(Effect, sample=lambda effect, _, now: effect.at(now - delay), span=lambda _: delay)
 
 
-class Failure(Effect):
-    """Raise the operating system's error `number` in reads, writes or both."""
+def _failing(number: int, *transfers: str) -> Callable[..., Effect]:
+    """Return the effect that raises the operating system's error `number` in these transfers (read, write)."""
 
-    def __init__(self, *arguments: Any, number: int, fails: Sequence[str]) -> None:
-        super().__init__(*arguments)
-        self._number, self._fails = number, fails
+    def fail(transfer: str) -> None:
+        if transfer in transfers:
+            raise OSError(number, f"{os.strerror(number)} ({transfer}, fault on demand)")
 
-    def _raise(self, transfer: str) -> None:
-        if transfer in self._fails:
-            raise OSError(self._number, f"{os.strerror(self._number)} ({transfer}, fault on demand)")
-
-    def sample(self, state: State, now: float) -> State:
-        """Raise the error if reads fail."""
-        self._raise("read")
+    def sample(effect: Effect, state: State, now: float) -> State:
+        fail("read")
         return state
 
-    def command(self, command: Vector) -> Vector:
-        """Raise the error if writes fail."""
-        self._raise("write")
+    def command(effect: Effect, command: Vector) -> Vector:
+        fail("write")
         return command
+
+    return partial(Effect, sample=sample, command=command)
+
+
+def _saturated(effect: Effect, vector: Vector) -> Vector:
+    limit = 0.25 * effect.spec.max_force
+    return np.clip(vector, -limit, limit)
+
+
+def _saturate_sensor(effect: Effect, state: State, now: float) -> State:
+    """Clip the reading of the force sensor to a quarter of the largest force, per axis."""
+    senses = effect.spec.causality is Causality.ADMITTANCE
+    return replace(state, force=_saturated(effect, state.force)) if senses else state
+
+
+def _saturate_motors(effect: Effect, command: Vector) -> Vector:
+    """Clip the force of the motors to a quarter of the largest force, per axis."""
+    return command if effect.spec.causality is Causality.ADMITTANCE else _saturated(effect, command)
 
 
 class Quantisation(Effect):
@@ -202,24 +203,6 @@ class Quantisation(Effect):
             self._velocity = (position - self._position) / elapsed
         self._time, self._position = state.time, position
         return replace(state, position=position, velocity=self._velocity) if self.covers(now) else state
-
-
-class Saturation(Effect):
-    """Clip commands, or readings of a force sensor, to a quarter of the largest force, per axis."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        limit = 0.25 * self.spec.max_force
-        self._clip = partial(np.clip, a_min=-limit, a_max=limit)
-        self._senses = self.spec.causality is Causality.ADMITTANCE
-
-    def sample(self, state: State, now: float) -> State:
-        """Return the sample with the clipped force of the sensor."""
-        return replace(state, force=self._clip(state.force)) if self._senses else state
-
-    def command(self, command: Vector) -> Vector:
-        """Return the clipped motor force."""
-        return command if self._senses else self._clip(command)
 
 
 class Ignored(Effect):
@@ -259,40 +242,37 @@ class FaultKind:
 FAULTS: dict[str, FaultKind] = {
     "nan": FaultKind("position, velocity and force are not numbers", _overwritten(math.nan)),
     "infinite": FaultKind("the velocity is infinite", _overwritten(math.inf, ("velocity",))),
-    "read-error": FaultKind(
-        "reading raises an input/output error", partial(Failure, number=errno.EIO, fails=("read",))
-    ),
-    "write-error": FaultKind(
-        "writing raises an input/output error, reading continues", partial(Failure, number=errno.EIO, fails=("write",))
-    ),
-    "unplug": FaultKind(
-        "reading and writing raise: no such device", partial(Failure, number=errno.ENODEV, fails=("read", "write"))
-    ),
-    "hang": FaultKind("one reading blocks for 10 s", partial(SampleEffect, change=_hang), duration=10.0),
+    "read-error": FaultKind("reading raises an input/output error", _failing(errno.EIO, "read")),
+    "write-error": FaultKind("writing raises an input/output error, reading continues", _failing(errno.EIO, "write")),
+    "unplug": FaultKind("reading and writing raise: no such device", _failing(errno.ENODEV, "read", "write")),
+    "hang": FaultKind("one reading blocks for 10 s", partial(Effect, sample=_hang), duration=10.0),
     "stale": FaultKind(
         "no new samples; the last one is at first twice as old as permitted, and becomes older",
-        partial(SampleEffect, change=_repeat_stale, span=lambda spec: 2.0 * spec.max_sample_age),
+        partial(Effect, sample=_repeat_stale, span=lambda spec: 2.0 * spec.max_sample_age),
     ),
-    "dropout": FaultKind("no new samples for 50 ms", partial(SampleEffect, change=_repeat_last), duration=0.05),
-    "stuck": FaultKind("the values freeze, their times advance", partial(SampleEffect, change=_freeze)),
+    "dropout": FaultKind("no new samples for 50 ms", partial(Effect, sample=_repeat_last), duration=0.05),
+    "stuck": FaultKind("the values freeze, their times advance", partial(Effect, sample=_freeze)),
     "jump": FaultKind("position, velocity and force are zero, like a failed reading", _overwritten(0.0)),
     "delay-1ms": FaultKind("samples are 1 ms late, with their original times", _delayed(1e-3)),
     "delay-5ms": FaultKind("samples are 5 ms late, with their original times", _delayed(5e-3)),
     "delay-20ms": FaultKind("samples are 20 ms late, with their original times", _delayed(20e-3)),
     "duplicate": FaultKind(
         "every second sample repeats the one before, with its original time",
-        partial(SampleEffect, change=lambda effect, *_: effect.earlier(effect.count % 2)),
+        partial(Effect, sample=lambda effect, *_: effect.earlier(effect.count % 2)),
     ),
     "late": FaultKind(
-        "samples are randomly up to three readings late, in order", partial(SampleEffect, change=_delay_randomly)
+        "samples are randomly up to three readings late, in order", partial(Effect, sample=_delay_randomly)
     ),
     "out-of-order": FaultKind(
         "every second sample is older than the one before",
-        partial(SampleEffect, change=lambda effect, *_: effect.earlier(2 * (effect.count % 2))),
+        partial(Effect, sample=lambda effect, *_: effect.earlier(2 * (effect.count % 2))),
     ),
     "ignored": FaultKind("commands are ignored: the device keeps the last one", Ignored),
     "quantisation": FaultKind("the encoder has steps of 1 mm, and the velocity is their difference", Quantisation),
-    "saturation": FaultKind("motors or force sensor are limited to a quarter of the largest force", Saturation),
+    "saturation": FaultKind(
+        "motors or force sensor are limited to a quarter of the largest force",
+        partial(Effect, sample=_saturate_sensor, command=_saturate_motors),
+    ),
 }
 """Kinds of faults by name."""
 
@@ -355,7 +335,7 @@ def describe(faults: Iterable[Fault]) -> str:
 # --- device -----------------------------------------------------------------------------------------------------------
 
 
-class FaultyDevice:
+class FaultyDevice(Managed):
     """Device with injected faults.
 
     The wrapped device remains active: it is read at every ``read`` before the faults are applied, and ``close`` always
@@ -404,11 +384,11 @@ class FaultyDevice:
 
         The true force of the hand is not modified.
         """
-        state, now = _copied(self._device.read()), self._clock.time
+        state, now = copy.deepcopy(self._device.read()), self._clock.time
         hand_force = state.hand_force
         for effect in self._effects:
             state = effect.read(state, now)
-        state = _copied(state)
+        state = copy.deepcopy(state)
         state.hand_force = hand_force
         return state
 
@@ -424,13 +404,6 @@ class FaultyDevice:
         self._opened = False
         self._device.close()
 
-    def __enter__(self) -> Self:
-        self.open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def explain(self) -> str:
         """Return an empty string, because the failures are intended."""
         return ""
@@ -440,15 +413,6 @@ class FaultyDevice:
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name}")
         return getattr(self._device, name)
-
-
-def _copied(state: State) -> State:
-    """Return `state` with copies of its arrays."""
-    values: dict[str, Any] = {}
-    for name in _FIELDS:
-        value = getattr(state, name)
-        values[name] = value.copy() if isinstance(value, np.ndarray) else value
-    return State(**values)
 
 
 def create_faulty(name: str, settings: Mapping[str, Any], faults: Sequence[Fault], seed: int, clock: Clock) -> Device:

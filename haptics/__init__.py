@@ -10,132 +10,10 @@ import importlib
 import importlib.util
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from haptics.lazy import public_names
 
-if TYPE_CHECKING:
-    from haptics.clock import Clock, WallClock
-    from haptics.device import Causality, Device, DeviceSpec, State
-    from haptics.elements.models import (
-        CompliantAdmittance,
-        Element,
-        InertialImpedance,
-        MasslessImpedance,
-        RigidAdmittance,
-        Simulation,
-        simulate,
-    )
-    from haptics.elements.network import Network, NetworkResult
-    from haptics.errors import (
-        AmbiguousLawWarning,
-        CausalityError,
-        ConfigurationError,
-        DeviceFault,
-        DeviceNotFoundError,
-        DeviceOpenError,
-        HapticError,
-        RecordingError,
-    )
-    from haptics.friction.custom_law import CustomLaw, friction_law
-    from haptics.friction.laws import (
-        Asymmetric,
-        ClosedForm,
-        Coulomb,
-        CoulombViscous,
-        DeadZoneViscous,
-        Elliptic,
-        GaussianStribeck,
-        Law,
-        Stribeck,
-    )
-    from haptics.recording.recording import Recording
-    from haptics.records import Permission, Status
-    from haptics.servo.servo import Servo
-    from haptics.trace import Trace
-
-_HOMES = {
-    "clock": ("Clock", "WallClock"),
-    "device": ("Causality", "Device", "DeviceSpec", "State"),
-    "elements.models": (
-        "CompliantAdmittance",
-        "Element",
-        "InertialImpedance",
-        "MasslessImpedance",
-        "RigidAdmittance",
-        "Simulation",
-        "simulate",
-    ),
-    "errors": (
-        "AmbiguousLawWarning",
-        "CausalityError",
-        "ConfigurationError",
-        "DeviceFault",
-        "DeviceNotFoundError",
-        "DeviceOpenError",
-        "HapticError",
-        "RecordingError",
-    ),
-    "friction.custom_law": ("CustomLaw", "friction_law"),
-    "friction.laws": (
-        "Asymmetric",
-        "ClosedForm",
-        "Coulomb",
-        "CoulombViscous",
-        "DeadZoneViscous",
-        "Elliptic",
-        "GaussianStribeck",
-        "Law",
-        "Stribeck",
-    ),
-    "elements.network": ("Network", "NetworkResult"),
-    "recording.recording": ("Recording",),
-    "servo.servo": ("Servo",),
-    "records": ("Permission", "Status"),
-    "trace": ("Trace",),
-}
-
-__all__ = [
-    "AmbiguousLawWarning",
-    "Asymmetric",
-    "Causality",
-    "CausalityError",
-    "Clock",
-    "ClosedForm",
-    "CompliantAdmittance",
-    "ConfigurationError",
-    "Coulomb",
-    "CoulombViscous",
-    "CustomLaw",
-    "DeadZoneViscous",
-    "Device",
-    "DeviceFault",
-    "DeviceNotFoundError",
-    "DeviceOpenError",
-    "DeviceSpec",
-    "Element",
-    "Elliptic",
-    "GaussianStribeck",
-    "HapticError",
-    "InertialImpedance",
-    "Law",
-    "MasslessImpedance",
-    "Network",
-    "NetworkResult",
-    "Permission",
-    "Recording",
-    "RecordingError",
-    "RigidAdmittance",
-    "Servo",
-    "Simulation",
-    "State",
-    "Status",
-    "Stribeck",
-    "Trace",
-    "WallClock",
-    "friction_law",
-    "simulate",
-]
+__all__, __getattr__, __dir__ = public_names(__name__, __file__)
 
 
 def main() -> int:
@@ -157,6 +35,3 @@ def main() -> int:
             )
             return 2
     return int(importlib.import_module("apps.cli").run_process())
-
-
-__getattr__, __dir__ = public_names(__name__, _HOMES)

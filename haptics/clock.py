@@ -18,8 +18,7 @@ from haptics.errors import OpeningCancelled
 
 SPIN = 50e-6
 """Duration of the busy wait before a deadline [s]; about the wake-up latency of a timer."""
-_SLICE = 0.02
-"""Longest delay until a cancellation is noticed [s]."""
+_SLICE = 0.02  # longest delay until a cancellation is noticed [s]
 
 _cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("cancelled", default=None)
 """Function that returns True if the waits of this thread are cancelled; None in other threads."""

@@ -7,9 +7,10 @@ driver converts from the units of its protocol.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -275,6 +276,25 @@ class Device(Protocol):
     def close(self) -> None:
         """Set the force to zero (impedance) or hold the position (admittance), then disconnect."""
         ...
+
+
+class Managed(ABC):
+    """Context manager that opens a device on entry and closes it on exit, also after an exception."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Open the device (`Device.open`)."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Bring the device to a safe state and close it; a second call has no effect."""
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 # --- ports ------------------------------------------------------------------------------------------------------------

@@ -287,15 +287,23 @@ def read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
             members = archive.infolist()
             if len(members) > MAX_ARRAYS or sum(member.file_size for member in members) > MAX_ARRAY_BYTES:
                 raise ValueError(f"more than {MAX_ARRAYS} arrays or {MAX_ARRAY_BYTES // 1_000_000} MB")
-            found = {one.filename.removesuffix(".npy"): _array(archive.read(one), one.filename) for one in members}
+            found = {
+                one.filename.removesuffix(".npy"): array_from_npy(archive.read(one), one.filename) for one in members
+            }
     except _NO_ARCHIVE as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ConfigurationError(f"{path}: is not an NPZ file of numbers ({reason}).") from error
     return {name: array for name, array in found.items() if array is not None}
 
 
-def _array(data: bytes, name: str) -> NDArray[Any] | None:
-    """Return the array in the bytes of a ``.npy`` file; None if it is not numeric."""
+def array_from_npy(data: bytes, name: str) -> NDArray[Any] | None:
+    """Return the array in the bytes of a ``.npy`` file; None if it is not numeric.
+
+    Raises
+    ------
+    ValueError
+        With the `name`, if the file is damaged or contains objects or columns.
+    """
     file = io.BytesIO(data)
     try:
         header = read_header(file)

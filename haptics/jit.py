@@ -238,6 +238,12 @@ else:
         return callback.address, callback
 
 
+@inlined_kernel
+def element_at(address: int, index: int) -> float:
+    """Return element `index` of the float64 array at `address`."""
+    return float(float_at(address + 8 * index))
+
+
 def address_of_part(function: Callable[..., None], dtype: np.dtype[Any]) -> int:
     """Return the address of the part ``function(record, x, y)`` in this process; compile it on first use.
 

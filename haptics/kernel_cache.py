@@ -52,8 +52,7 @@ def find_folder() -> Path | None:
         return None
 
 
-_FORMAT = 2
-"""Version of the cached code; kernels of older versions are not loaded."""
+_FORMAT = 2  # version of the cached code; kernels of older versions are not loaded
 
 
 def _number_uniquely() -> None:
@@ -168,6 +167,8 @@ def _value(value: Any, waiting: list[Any]) -> str:
     if isinstance(value, type):
         members = [(member.name, member.value) for member in value] if issubclass(value, enum.Enum) else []
         return f"class {value.__module__}.{value.__qualname__} {members} {getattr(value, '_fields', ())}"
+    if isinstance(value, types.ModuleType) and _version(value):  # a library that a module of the project imports
+        return f"module {value.__name__} {_version(value)}"
     if isinstance(value, types.BuiltinFunctionType | np.ufunc):
         return f"built in {value.__name__}"
     raise TypeError(f"a kernel uses a global of the kind {type(value).__name__}, which its cache cannot follow")

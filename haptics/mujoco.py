@@ -27,21 +27,14 @@ from haptics.elements.kernels import ELEMENT, step_element
 from haptics.elements.models import RigidAdmittance
 from haptics.errors import ConfigurationError
 from haptics.jit import COMPILED, record_at
+from haptics.records import fields
 
 __all__ = ["PassiveFriction"]
 
 PAIR = np.dtype([("value", "<f8", (2,))])
 """Two neighbouring elements of a MuJoCo vector."""
 
-SLIDING_CONTACT = np.dtype(
-    [
-        *np.lib.format.dtype_to_descr(ELEMENT),
-        ("data", "<i8"),
-        ("speed", "<i8"),
-        ("applied", "<i8"),
-        ("passive", "<i8"),
-    ]
-)
+SLIDING_CONTACT = np.dtype([*np.lib.format.dtype_to_descr(ELEMENT), *fields("<i8", "data speed applied passive")])
 """Record of an element and of its degrees of freedom in MuJoCo.
 
 Addresses of the ``mjData``, and of its ``qvel``, ``qfrc_applied`` and ``qfrc_passive`` at the first of the two degrees

@@ -18,7 +18,7 @@ import numbers
 import re
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from haptics.errors import ConfigurationError
 
@@ -28,8 +28,7 @@ _C = TypeVar("_C", bound=type)
 NUMBER_HINT = "Values are plain SI numbers with a point and without a unit, such as 4.5."
 """Hint for values such as ``4N`` or ``4,5``."""
 
-_SECTION = re.compile(r"^\w[\w ]*\n-{3,}$", re.MULTILINE)
-"""Heading of a docstring section."""
+_SECTION = re.compile(r"^\w[\w ]*\n-{3,}$", re.MULTILINE)  # heading of a docstring section
 
 _WITHOUT_UNIT = {"", "1", "bit flags", "0 or 1"}
 
@@ -171,6 +170,27 @@ def check(instance: Any, where: str = "") -> None:
             raise _refused(where or type(instance).__name__, field, value)
 
 
+class Checked:
+    """Base class of frozen dataclasses whose declared fields are validated on creation.
+
+    Keywords of the class statement become class attributes: ``class Handle(Checked, section="handle")``.
+
+    Attributes
+    ----------
+    section : str
+        Name of the table in messages.
+    """
+
+    section: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **attributes: Any) -> None:
+        for name, value in attributes.items():
+            setattr(cls, name, value)
+
+    def __post_init__(self) -> None:
+        check(self, self.section)
+
+
 @functools.cache
 def _fields(cls: Hashable) -> dict[str, dataclasses.Field[Any]]:
     return {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
@@ -221,6 +241,14 @@ def unknown_name(kind: str, name: str, allowed: Iterable[str]) -> ConfigurationE
     near = difflib.get_close_matches(name, names, n=1) or difflib.get_close_matches(name.lower(), small, n=1)
     hint = f" Did you mean {small.get(near[0], near[0])!r}?" if near else ""
     return ConfigurationError(f"unknown {kind} {name!r}.{hint} Allowed: {', '.join(names) or 'none'}.")
+
+
+def subtable(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the table `name`, which is empty if absent; raise `ConfigurationError` if it is not a table."""
+    table = tables.get(name, {})
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{name} = {table!r}: must be a table.")
+    return table
 
 
 def build(cls: type[_S], table: Mapping[str, Any], where: str) -> _S:

@@ -51,7 +51,8 @@ class SharedFile:
             self.path = Path(f"/proc/{os.getpid()}/fd/{descriptor}")
             self._release: Callable[[], object] = weakref.finalize(self, os.close, descriptor)
         else:
-            descriptor, name = tempfile.mkstemp(f".{kind}", f"haptics-{os.getpid()}-", _folder())
+            memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # otherwise in the temporary folder
+            descriptor, name = tempfile.mkstemp(f".{kind}", f"haptics-{os.getpid()}-", memory)
             os.close(descriptor)
             self.path = Path(name)
             self._release = weakref.finalize(self, self.path.unlink, True)
@@ -91,12 +92,6 @@ def map_new(path: Path, size: int) -> mmap.mmap:
         except OSError as error:
             raise ConfigurationError(f"no room in memory for {size} bytes ({error.strerror}): free some.") from error
         return mmap.mmap(file.fileno(), size)
-
-
-def _folder() -> Path:
-    """Return the folder for named files: in memory if available, else the temporary folder."""
-    shared = Path("/dev/shm")
-    return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
 
 
 # --- mailbox ----------------------------------------------------------------------------------------------------------

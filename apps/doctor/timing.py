@@ -108,9 +108,9 @@ def measure_delays(duration: float, rate: float) -> dict[str, Any]:
         "rate_hz": rate,
         "duration_s": duration,
         **lateness(delays[:count], clock.period),
-        "realtime": granted.scheduling,
-        "low_latency": granted.low_latency,
-        "memory_locked": granted.memory_locked,
+        "realtime": granted["scheduling"],
+        "low_latency": granted["low_latency"],
+        "memory_locked": granted["memory_locked"],
         "usage": usage,
     }
 
@@ -286,7 +286,7 @@ def request() -> dict[str, Any]:
     """
     from haptics.servo.realtime import request_real_time
 
-    return request_real_time().as_dict()
+    return request_real_time()
 
 
 Granted = Callable[[], dict[str, Any]]
@@ -297,7 +297,7 @@ Limit = Callable[[str], float | None]
 def granted() -> dict[str, Any]:
     """Return the real-time properties granted to a new process.
 
-    See `haptics.servo.realtime.RealTime`. The result is cached.
+    See `haptics.servo.realtime.request_real_time`. The result is cached.
     """
     answer: dict[str, Any] = call_in_child("apps.doctor.timing:request")
     return answer

@@ -15,8 +15,7 @@ from apps.reproduce.planar import Array, norms
 from apps.reproduce.style import BLUE, INK, ORANGE, PALE, dress
 from devices import create_device
 from devices.virtual.device import VirtualDevice
-from devices.virtual.hands.minimum_jerk import MinimumJerkHand
-from devices.virtual.hands.phases import Phase
+from devices.virtual.hands.minimum_jerk import MinimumJerkHand, Phase
 from haptics import Clock, Element
 from haptics.device import State
 from haptics.servo.offline import run_offline

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from devices.common.friction import AXIS_LAWS, HandleFriction, axis_friction, law_kinds, law_records, read_own_friction
 from haptics.friction.laws import GaussianStribeck, Law, Stribeck
 from haptics.jit import address_of_part, call_part, kernel, merged_kernel
+from haptics.records import fields
 from haptics.settings import bounded, documented, string
 
 TRAVEL = 2e-4
@@ -49,23 +50,14 @@ REST_SPEED = 1e-3
 RELAXATION = 0.5
 """Time constant of the relaxation at rest [s]; long enough for stop-and-go motion."""
 
-_LEAST_LEVEL = 0.01
-"""Minimum level for which the stiffness of the contact is designed [N]."""
+_LEAST_LEVEL = 0.01  # minimum level for which the stiffness of the contact is designed [N]
 
 COMPENSATION = np.dtype(
     [
         ("step", "<i8"),
         AXIS_LAWS,
-        ("share", "<f8"),
-        ("gain", "<f8"),
-        ("period", "<f8"),
-        ("stiffness", "<f8", (2,)),
-        ("damping", "<f8", (2,)),
-        ("displacement", "<f8", (2,)),
-        ("friction_force", "<f8", (2,)),
-        ("command", "<f8", (2,)),
-        ("force", "<f8", (2,)),
-        ("total", "<f8", (2,)),
+        *fields("<f8", "share gain period"),
+        *fields("<f8", "stiffness damping displacement friction_force command force total", 2),
     ]
 )
 """Record of the compensation.

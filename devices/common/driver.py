@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import functools
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from devices.common.log import CommandLog
 from devices.common.settings import RunSettings, VelocitySettings, check_velocity
 from devices.common.velocity import fill_velocity, prepare_velocity
 from haptics.clock import Clock, WallClock
-from haptics.device import Port, State, Vector
+from haptics.device import Managed, Port, State, Vector
 from haptics.errors import DeviceFault
 from haptics.jit import address_of_part, run_part
 from haptics.settings import check, documented
@@ -37,25 +37,6 @@ class ForceDriverSettings(RunSettings, CompensationSettings, VelocitySettings):
     def __post_init__(self) -> None:
         check(self, "device")
         check_velocity(self, "device.")
-
-
-class Managed(ABC):
-    """Context manager that opens a device on entry and closes it on exit, also after an exception."""
-
-    @abstractmethod
-    def open(self) -> None:
-        """Open the device (`haptics.device.Device.open`)."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Bring the device to a safe state and close it; a second call has no effect."""
-
-    def __enter__(self) -> Self:
-        self.open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class Driver(Managed):

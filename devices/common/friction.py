@@ -17,7 +17,7 @@ from haptics.files import read_toml
 from haptics.friction.kernels import LAW, SLIDING
 from haptics.friction.laws import CoulombViscous, GaussianStribeck, Law, Stribeck
 from haptics.jit import inlined_kernel, kernel
-from haptics.settings import bounded, build, check, documented, unknown_name
+from haptics.settings import Checked, bounded, build, documented, subtable, unknown_name
 
 # --- friction along two axes ------------------------------------------------------------------------------------------
 #
@@ -27,7 +27,6 @@ from haptics.settings import bounded, build, check, documented, unknown_name
 # (`devices.virtual.joystick`), and a driver compensates it (`devices.common.compensation`).
 
 AXES = ("x", "y")
-DIRECTIONS = ("forward", "backward")
 
 AxisLaws = tuple[tuple[Law, Law], tuple[Law, Law]]
 """Laws for motion forwards and backwards, for each axis."""
@@ -38,7 +37,7 @@ AXIS_LAWS = ("axis_laws", LAW, (2, 2))
 
 @documented
 @dataclass(frozen=True)
-class AxisFriction:
+class AxisFriction(Checked, section="friction"):
     """Dry friction along one axis that falls from a static to a Coulomb level, without viscous friction."""
 
     coulomb_forward: float = bounded(0.0, minimum=0.0, maximum=100.0, unit="N", doc="level at speed, forwards")
@@ -52,9 +51,6 @@ class AxisFriction:
     stribeck_velocity: float = bounded(
         0.01, minimum=1e-5, maximum=10.0, unit="m/s", doc="speed over which the level falls"
     )
-
-    def __post_init__(self) -> None:
-        check(self, "friction")
 
     @property
     def laws(self) -> tuple[Law, Law]:
@@ -127,14 +123,21 @@ def _sliding(kinds: tuple[int, ...]) -> Callable[..., Any]:
     return sliding
 
 
+@inlined_kernel
+def _frictionless(law: Any, x: float, Z: float) -> tuple[float, float]:
+    return 0.0, x
+
+
 @functools.cache
 def axis_friction(kinds: tuple[int, ...]) -> Callable[..., Any]:
     """Return the kernel ``(law, x, Z)`` of friction along one axis, for laws of these `kinds` only.
 
     `kinds` is the result of `law_kinds`. The kernel returns (f, v) with f = Phi_Z(x) and v = x - Z f; v is exactly zero
     while sticking; (16). The law must be the law for the direction of x, which is also the direction of motion, because
-    Z f never exceeds x.
+    Z f never exceeds x. Without kinds there is no friction.
     """
+    if not kinds:
+        return _frictionless
     sliding = _sliding(kinds)
 
     @inlined_kernel
@@ -179,6 +182,8 @@ def axis_friction(kinds: tuple[int, ...]) -> Callable[..., Any]:
 
 JOINTS = ("1", "2")
 
+_Joint = tuple[tuple[Law, Law], float]  # laws for motion forwards and backwards, and largest uncertainty of a level
+
 
 @dataclass(frozen=True)
 class HandleFriction:
@@ -195,14 +200,9 @@ class HandleFriction:
     laws: AxisLaws
     doubt: float
 
-    @property
-    def breakaway_force(self) -> float:
-        """Largest level [N]."""
-        return max(law.breakaway_force for laws in self.laws for law in laws)
-
     def least_friction(self, share: float) -> float:
         """Return the residual friction [N] if `share` of it is compensated: worst case including uncertainty."""
-        return (1.0 - share) * self.breakaway_force + self.doubt
+        return (1.0 - share) * max(law.breakaway_force for laws in self.laws for law in laws) + self.doubt
 
     @property
     def viscosity(self) -> float:
@@ -228,8 +228,8 @@ def read_own_friction(path: str, device: str, identity: str = "") -> HandleFrict
         If the file cannot be read, belongs to another device, or contains a missing or invalid value. The message
         contains the file and the key.
     """
-    x, y = _read(path, device, identity, AXES, rotary=False)
-    return HandleFriction((x.laws(), y.laws()), max(x.doubt(), y.doubt()))
+    (x, doubt_x), (y, doubt_y) = _read(path, device, identity, AXES, rotary=False)
+    return HandleFriction((x, y), max(doubt_x, doubt_y))
 
 
 def read_joint_friction(path: str, device: str) -> AxisLaws:
@@ -247,109 +247,85 @@ def read_joint_friction(path: str, device: str) -> AxisLaws:
     ConfigurationError
         If the file cannot be read, or contains a missing or invalid value. The message contains the file and the key.
     """
-    first, second = _read(path, device, None, JOINTS, rotary=True)
-    return first.laws(), second.laws()
+    (first, _), (second, _) = _read(path, device, None, JOINTS, rotary=True)
+    return first, second
 
 
-def _read(path: str, device: str, identity: str | None, names: tuple[str, ...], *, rotary: bool) -> list[_Friction]:
+def _read(path: str, device: str, identity: str | None, names: tuple[str, ...], *, rotary: bool) -> list[_Joint]:
     """Return the friction of the joints with these names; an identity of None accepts any device."""
     content = read_toml(
         path, f"friction_parameters = {path!r}", f"haptics calibrate friction --device {device} makes such a file"
     )
     try:
-        found_device = str(_table(content, "provenance").get("device", "")) if identity is not None else ""
+        found_device = str(subtable(content, "provenance").get("device", "")) if identity is not None else ""
         wanted = f"{device} {identity or ''}".strip()
         if found_device and not (found_device == wanted if identity else found_device.split(maxsplit=1)[0] == device):
             raise ConfigurationError(f"is of the device {found_device!r}; must be of {wanted!r}.")
-        joints = _table(content, "joint")
+        joints = subtable(content, "joint")
         if not set(names) & set(joints):
             raise ConfigurationError(
                 f"has neither a table [joint.{names[0]}.friction] nor [joint.{names[1]}.friction]."
             )
-        found = [_Friction(name, _table(joints, name), rotary=rotary) for name in names]
-        for friction in found:
-            friction.laws()  # raise errors here, where the file name can be added
-            friction.doubt()
+        return [_friction_of(name, subtable(joints, name), rotary=rotary) for name in names]
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
-    return found
 
 
-def _table(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
-    table = tables.get(name, {})
-    if not isinstance(table, dict):
-        raise ConfigurationError(f"{name} = {table!r}: must be a table.")
-    return table
+def _friction_of(name: str, joint: dict[str, Any], *, rotary: bool) -> _Joint:
+    """Return the friction of one joint in the file; a joint that is not in the file has no friction."""
+    where = f"joint.{name}.friction"
+    if joint.get("rotary", rotary) is not rotary:
+        allowed = "true, for it turns" if rotary else "false, for it slides"
+        raise ConfigurationError(f"joint.{name}.rotary = {joint['rotary']!r}: must be {allowed}.")
+    table = subtable(joint, "friction")
+    intervals = subtable(table, "interval_95")
 
+    def number(name: str) -> float:
+        return _finite(table[name], f"{where}.{name}")
 
-class _Friction:
-    """Friction of one joint in the file; a joint that is not in the file has no friction."""
-
-    def __init__(self, name: str, joint: dict[str, Any], *, rotary: bool) -> None:
-        self._where = f"joint.{name}.friction"
-        if joint.get("rotary", rotary) is not rotary:
-            allowed = "true, for it turns" if rotary else "false, for it slides"
-            raise ConfigurationError(f"joint.{name}.rotary = {joint['rotary']!r}: must be {allowed}.")
-        self._rotary = rotary
-        self._table = _table(joint, "friction")
-        self._intervals = _table(self._table, "interval_95")
-
-    def laws(self) -> tuple[Law, Law]:
-        """Return the laws for motion forwards and backwards."""
-        forward, backward = map(self._law, DIRECTIONS)
-        return forward, backward
-
-    def doubt(self) -> float:
-        """Return the largest upper uncertainty of a level."""
-        levels = tuple(self._key(name, "force").rpartition("_")[0] for name in ("coulomb", "static"))
-        doubts = []
-        for name in (name for name in self._intervals if name.startswith(levels) and name in self._table):
-            where, interval = f"{self._where}.interval_95.{name}", self._intervals[name]
-            if not isinstance(interval, list) or len(interval) != 2:
-                raise ConfigurationError(f"{where} = {interval!r}: must be two numbers.")
-            doubts.append(_finite(interval[1], where) - self._number(name))
-        return max(doubts, default=0.0)
-
-    def _law(self, direction: str) -> Law:
-        if not self._table:
-            return CoulombViscous(0.0, 0.0)
-        table, speed = self._table, self._key("stribeck_velocity", "velocity")
-        offset = self._key("offset", "force")
-        more = self._number(offset) if offset in table else 0.0
-        if direction == "backward":
-            more = -more
-        dry = 0.0 if table.get("model") == "viscous" else self._level("coulomb", "force", direction)
-        coulomb = max(dry + more, 0.0)
-        viscosity = self._level("viscosity", "viscosity", direction)
-        if speed not in table:
-            return CoulombViscous(coulomb, viscosity)
-        static = max(self._level("static", "force", direction, both=False) + more, 0.0)
-        if static <= coulomb:  # use the lower level of a rising law, so that friction is not overcompensated
-            return CoulombViscous(static, viscosity)
-        if not self._number(speed) > 0.0:
-            raise ConfigurationError(f"{self._where}.{speed} = {self._number(speed):g}: must be greater than 0.")
-        shape = GaussianStribeck if "gaussian" in str(table.get("model", "")) else Stribeck
-        return shape(coulomb, static, self._number(speed), viscosity)
-
-    def _key(self, name: str, dimension: str) -> str:
-        return key(name, dimension, self._rotary)
-
-    def _level(self, name: str, dimension: str, direction: str, *, both: bool = True) -> float:
+    def level(name: str, dimension: str, direction: str, *, both: bool = True) -> float:
         """Return a level for a direction, or where allowed the level for `both` directions."""
-        keys = [self._key(f"{name}_{direction}", dimension), *([self._key(name, dimension)] if both else [])]
-        found = next((each for each in keys if each in self._table), None)
+        keys = [key(f"{name}_{direction}", dimension, rotary), *([key(name, dimension, rotary)] if both else [])]
+        found = next((each for each in keys if each in table), None)
         if found is None:
-            raise ConfigurationError(f"{self._where}.{keys[-1]} is missing.")
-        value = self._number(found)
+            raise ConfigurationError(f"{where}.{keys[-1]} is missing.")
+        value = number(found)
         if value < 0.0:
             raise ConfigurationError(
-                f"{self._where}.{found} = {value:g}: is no friction; must be at least 0: identify it again "
+                f"{where}.{found} = {value:g}: is no friction; must be at least 0: identify it again "
                 "without --unbounded."
             )
         return value
 
-    def _number(self, key: str) -> float:
-        return _finite(self._table[key], f"{self._where}.{key}")
+    def law(direction: str) -> Law:
+        if not table:
+            return CoulombViscous(0.0, 0.0)
+        speed, offset = key("stribeck_velocity", "velocity", rotary), key("offset", "force", rotary)
+        more = number(offset) if offset in table else 0.0
+        if direction == "backward":
+            more = -more
+        dry = 0.0 if table.get("model") == "viscous" else level("coulomb", "force", direction)
+        coulomb = max(dry + more, 0.0)
+        viscosity = level("viscosity", "viscosity", direction)
+        if speed not in table:
+            return CoulombViscous(coulomb, viscosity)
+        static = max(level("static", "force", direction, both=False) + more, 0.0)
+        if static <= coulomb:  # use the lower level of a rising law, so that friction is not overcompensated
+            return CoulombViscous(static, viscosity)
+        if not number(speed) > 0.0:
+            raise ConfigurationError(f"{where}.{speed} = {number(speed):g}: must be greater than 0.")
+        shape = GaussianStribeck if "gaussian" in str(table.get("model", "")) else Stribeck
+        return shape(coulomb, static, number(speed), viscosity)
+
+    laws, doubts = (law("forward"), law("backward")), list[float]()
+    levels = tuple(key(level_name, "force", rotary).rpartition("_")[0] for level_name in ("coulomb", "static"))
+    for known, interval in intervals.items():
+        if known.startswith(levels) and known in table:
+            place = f"{where}.interval_95.{known}"
+            if not isinstance(interval, list) or len(interval) != 2:
+                raise ConfigurationError(f"{place} = {interval!r}: must be two numbers.")
+            doubts.append(_finite(interval[1], place) - number(known))
+    return laws, max(doubts, default=0.0)
 
 
 def _finite(value: Any, where: str) -> float:

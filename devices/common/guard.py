@@ -49,9 +49,20 @@ class Guard:
     ) -> None:
         self._pause = silence / (2 * guardian.SLICES)
         self._last = -math.inf
+        self._socket, far_end = socket.socketpair()
+        command = [sys.executable, "-I", "-S", guardian.__file__, str(far_end.fileno()), str(silence), script, *words]
         try:
-            self._socket, self._process = _start(silence, script, words, files)
+            with far_end:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(*files, far_end.fileno()),
+                    start_new_session=True,  # protect it from signals that a terminal sends to the driver
+                )
         except OSError as error:
+            self._socket.close()
             raise DeviceOpenError(
                 f"the guardian of {charge} did not start ({error.strerror or error}): close other programs first."
             ) from error
@@ -94,23 +105,3 @@ class Guard:
         except subprocess.TimeoutExpired:
             with contextlib.suppress(RuntimeError):  # no threads at interpreter shutdown
                 threading.Thread(target=self._process.wait, name="guardian's end", daemon=True).start()
-
-
-def _start(
-    silence: float, script: str, words: Sequence[str], files: Sequence[int]
-) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Start the process; return the driver's end of the socket, and the process."""
-    near_end, far_end = socket.socketpair()
-    with far_end:
-        try:
-            return near_end, subprocess.Popen(
-                [sys.executable, "-I", "-S", guardian.__file__, str(far_end.fileno()), str(silence), script, *words],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(*files, far_end.fileno()),
-                start_new_session=True,  # protect it from signals that a terminal sends to the driver
-            )
-        except OSError:
-            near_end.close()
-            raise

@@ -56,23 +56,17 @@ def watch(driver: socket.socket, silence: float) -> bool:
     return False
 
 
-def duty(script: str, words: list[str]) -> Callable[[], int]:
-    """Load the script and return its duty."""
-    spec = importlib.util.spec_from_file_location("duty", script)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    act: Callable[[], int] = module.prepare(words)
-    return act
-
-
 def main(arguments: list[str]) -> int:
     """Wait for the end of the driver and perform the duty if required."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # only the driver reacts to them
         signal.signal(number, signal.SIG_IGN)
     driver = socket.socket(fileno=int(arguments[0]))
-    act = duty(arguments[2], arguments[3:])
+    spec = importlib.util.spec_from_file_location("duty", arguments[2])
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    act: Callable[[], int] = module.prepare(arguments[3:])
     with contextlib.suppress(OSError):  # the driver may be dead already
         driver.send(READY)
     if watch(driver, float(arguments[1])):

@@ -11,6 +11,7 @@ from devices.common.log import log_command
 from devices.common.velocity import VELOCITY, update_velocity
 from haptics.device import PORT_FIELDS
 from haptics.jit import float_at, inlined_kernel, merged_kernel
+from haptics.records import fields
 
 NOT_FINITE, LOST = 1, 2
 """Values of ``fault``: a command was not finite; no further samples will arrive.
@@ -18,13 +19,7 @@ NOT_FINITE, LOST = 1, 2
 Drivers define more values. All but the first remain until the device is opened again.
 """
 
-DRIVER_FIELDS: list[tuple[Any, ...]] = [
-    *PORT_FIELDS,
-    ("log", "<i8"),
-    ("now", "<f8"),
-    ("origin", "<f8"),
-    ("instant", "<f8"),
-]
+DRIVER_FIELDS: list[tuple[Any, ...]] = [*PORT_FIELDS, ("log", "<i8"), *fields("<f8", "now origin instant")]
 """Fields of the record of every driver.
 
 ``log`` is the address of the command log, or 0. ``now`` is the nominal time of the tick, ``origin`` the time of the run
@@ -91,9 +86,7 @@ def exchange_fields(sample_size: int, command_size: int) -> list[tuple[Any, ...]
     """
     return [
         *FORCE_DRIVER_FIELDS,
-        ("samples", "<i8"),
-        ("commanded", "<i8"),
-        ("lost", "<i8"),
+        *fields("<i8", "samples commanded lost"),
         ("sample", "<f8", (1 + sample_size,)),
         ("given", "<f8", (command_size + 1,)),
     ]

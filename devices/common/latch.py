@@ -24,11 +24,9 @@ _WORD = 8
 _INTEGER = np.dtype([("value", "<i8")])
 _FLOAT = np.dtype([("value", "<f8")])
 
-_ATTEMPTS = 100
-"""Maximum number of read attempts; a write takes much longer than a copy."""
+_ATTEMPTS = 100  # maximum number of read attempts; a write takes much longer than a copy
 
-_WITHOUT_EVENTS = 1e-3
-"""Polling interval on systems where no event can wake a thread that waits for a file [s]."""
+_WITHOUT_EVENTS = 1e-3  # polling interval on systems where no event can wake a thread that waits for a file [s]
 
 
 class Latch:

@@ -49,15 +49,11 @@ def log_command(place: int, device_time: float, x: float, y: float) -> None:
     log.count += 1
 
 
-def _header() -> bytes:
-    """Return the header of every log file."""
-    header = io.BytesIO()
-    facts = {"descr": npy.dtype_to_descr(LOG_ROW), "fortran_order": False, "shape": (CAPACITY,)}
-    npy.write_array_header_1_0(header, facts)
-    return header.getvalue()
-
-
-HEADER = _header()
+_header = io.BytesIO()
+npy.write_array_header_1_0(
+    _header, {"descr": npy.dtype_to_descr(LOG_ROW), "fortran_order": False, "shape": (CAPACITY,)}
+)
+HEADER = _header.getvalue()
 SIZE = len(HEADER) + CAPACITY * LOG_ROW.itemsize
 """Size of a log file, including its header [bytes]."""
 

@@ -68,8 +68,7 @@ LONGEST_WINDOW = 64
 LONGEST_FIT = 32
 """Maximum window of the adaptive estimators [samples before the newest one]."""
 
-_SETTLING = 1000
-"""Number of samples after which the gain of a Kalman filter is constant."""
+_SETTLING = 1000  # number of samples after which the gain of a Kalman filter is constant
 
 ESTIMATORS = ("difference", "end-fit", "best-fit", "kalman", "level-crossing", "tracker")
 """Names of the estimators; kernels use the index in this tuple."""
@@ -151,23 +150,16 @@ def velocity_lag(settings: VelocitySettings, resolution: float, period: float) -
     if name in {"end-fit", "best-fit"} and resolution > 0.0:
         return 0.5 * (LONGEST_FIT - 1) * period
     if name == "kalman":
-        return max(_kalman_lag(settings.velocity_acceleration**2 * settings.velocity_memory, resolution, period), 0.0)
+        # The lag of a settled Kalman filter with the acceleration intensity S: with settled gains g (position) and h/T
+        # (velocity) the sum of the velocities is the estimated position minus (g/h - 1) T v.
+        S, R, T = settings.velocity_acceleration**2 * settings.velocity_memory, resolution * resolution / 12.0, period
+        a, b, c = R, 0.0, 1.0  # covariance: position, mixed, velocity
+        for _ in range(_SETTLING):
+            a, b, c = a + 2.0 * T * b + T * T * c + S * T**3 / 3.0, b + T * c + S * T * T / 2.0, c + S * T
+            gain, velocity_gain = a / (a + R), b / (a + R)
+            a, b, c = (1.0 - gain) * a, (1.0 - gain) * b, c - velocity_gain * b
+        return max(gain / velocity_gain - T, 0.0)
     return 0.0
-
-
-def _kalman_lag(S: float, q: float, T: float) -> float:
-    """Return the lag of a settled Kalman filter behind the backward difference [s].
-
-    S is the acceleration intensity. With settled gains g (position) and h/T (velocity) the sum of the velocities is the
-    estimated position minus ``(g/h - 1) T v``.
-    """
-    R = q * q / 12.0
-    a, b, c = R, 0.0, 1.0  # covariance: position, mixed, velocity
-    for _ in range(_SETTLING):
-        a, b, c = a + 2.0 * T * b + T * T * c + S * T**3 / 3.0, b + T * c + S * T * T / 2.0, c + S * T
-        gain, velocity_gain = a / (a + R), b / (a + R)
-        a, b, c = (1.0 - gain) * a, (1.0 - gain) * b, c - velocity_gain * b
-    return gain / velocity_gain - T
 
 
 # --- timed events -----------------------------------------------------------------------------------------------------

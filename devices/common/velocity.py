@@ -30,6 +30,7 @@ from devices.common.settings import ESTIMATORS, LONGEST_FIT, LONGEST_WINDOW, Vel
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
 from haptics.jit import address_of_part, call_part, kernel, merged_kernel
+from haptics.records import fields
 
 # --- difference quotient over a window --------------------------------------------------------------------------------
 #
@@ -79,8 +80,7 @@ def difference(s: Any, x: float, y: float) -> None:
 # motion changes. The velocity is the slope of the line: through the ends of the window (*end-fit*), or by least squares
 # (*best-fit*). It refers to the middle of the window and therefore lags by half its length.
 
-_ROUNDING = 1e-6
-"""Additional tolerance for rounding of positions, as a fraction of a count."""
+_ROUNDING = 1e-6  # additional tolerance for rounding of positions, as a fraction of a count
 
 
 @kernel
@@ -146,12 +146,7 @@ def best_fit(s: Any, x: float, y: float) -> None:
 # crosses the same edge twice, and the velocity is then zero without any threshold. Positions need not be on a grid. A
 # step of less than half a count is not a crossing.
 
-CROSSING_FIELDS: list[tuple[Any, ...]] = [
-    ("counted", "<f8", (2,)),
-    ("edge", "<f8", (2,)),
-    ("edge_time", "<f8", (2,)),
-    ("edge_velocity", "<f8", (2,)),
-]
+CROSSING_FIELDS: list[tuple[Any, ...]] = [*fields("<f8", "counted edge edge_time edge_velocity", 2)]
 """Per coordinate: position at the last change, edge crossed then, its time, resulting velocity."""
 
 
@@ -226,9 +221,7 @@ FASTEST_FOLLOWING = 4.0
 """Maximum factor on this rate."""
 
 TRACKER_FIELDS: list[tuple[Any, ...]] = [
-    ("tracked_position", "<f8", (2,)),
-    ("tracked_velocity", "<f8", (2,)),
-    ("rest_position", "<f8", (2,)),
+    *fields("<f8", "tracked_position tracked_velocity rest_position", 2),
     ("rest_speed", "<f8"),
     ("passed_position", "<f8", (2,)),
 ]
@@ -245,8 +238,9 @@ def begin_tracker(s: Any, x: float, y: float) -> None:
 
 
 @merged_kernel
-def _track(s: Any, elapsed: float, x: float, y: float) -> None:
-    """Correct the tracked state with the sample (x, y) [m], `elapsed` [s] after the last one."""
+def tracker(s: Any, x: float, y: float) -> None:
+    """Update ``s.velocity`` with the position (x, y) [m]."""
+    elapsed = s.elapsed
     speed = min(math.hypot(s.tracked_velocity[0], s.tracked_velocity[1]), s.rest_speed)
     reach, a = LONGEST_REACH * s.resolution, s.acceleration
     memory = s.memory + (reach / speed if speed * speed > a * reach else speed / a)
@@ -262,13 +256,6 @@ def _track(s: Any, elapsed: float, x: float, y: float) -> None:
     s.tracked_position[1] += gain * miss_y
     s.tracked_velocity[0] += velocity_gain * miss_x
     s.tracked_velocity[1] += velocity_gain * miss_y
-
-
-@merged_kernel
-def tracker(s: Any, x: float, y: float) -> None:
-    """Update ``s.velocity`` with the position (x, y) [m]."""
-    elapsed = s.elapsed
-    _track(s, elapsed, x, y)
     lead, zone = LEAD * s.period, REST_ZONE * s.resolution
     away_x = s.tracked_position[0] + lead * s.tracked_velocity[0] - s.rest_position[0]
     away_y = s.tracked_position[1] + lead * s.tracked_velocity[1] - s.rest_position[1]
@@ -294,8 +281,7 @@ def tracker(s: Any, x: float, y: float) -> None:
 # tau``: of size ``a`` for a time ``tau`` (`VelocitySettings`). Both coordinates share one covariance, which does not
 # depend on the measurements. The velocity is a separate estimate, not the increment of the estimated position.
 
-_UNKNOWN = 1.0
-"""Initial standard deviation of the velocity [m/s]."""
+_UNKNOWN = 1.0  # initial standard deviation of the velocity [m/s]
 
 KALMAN_FIELDS: list[tuple[Any, ...]] = [("covariance", "<f8", (2, 2))]
 """Covariance of position and velocity; the estimates are in the fields of the tracker."""
@@ -334,16 +320,10 @@ def kalman(s: Any, x: float, y: float) -> None:
 
 VELOCITY = np.dtype(
     [
-        ("kind", "<i8"),
-        ("step", "<i8"),
-        ("resolution", "<f8"),
-        ("period", "<f8"),
-        ("memory", "<f8"),
-        ("acceleration", "<f8"),
-        ("rest_gain", "<f8"),
+        *fields("<i8", "kind step"),
+        *fields("<f8", "resolution period memory acceleration rest_gain"),
         ("samples", "<i8"),
-        ("time", "<f8"),
-        ("elapsed", "<f8"),
+        *fields("<f8", "time elapsed"),
         *HISTORY_FIELDS,
         *TRACKER_FIELDS,
         *KALMAN_FIELDS,

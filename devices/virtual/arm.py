@@ -20,48 +20,22 @@ from numpy.typing import NDArray
 
 from devices.arm.body import ArmBody
 from devices.arm.mechanics.drive import DRIVE
-from devices.arm.mechanics.linkage import (
-    flange_angle,
-    inverse,
-    jacobian,
-    position,
-)
+from devices.arm.mechanics.linkage import flange_angle, inverse, jacobian, position
 from devices.arm.mechanics.plant import PLANT, step_plant
 from devices.arm.servo.kernels import SERVO, servo_start, servo_step
 from devices.arm.servo.linear import Grip, ServoedArm, least_mass
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
 from devices.common.kernels import quantise
-from devices.virtual.device import (
-    MAX_SAMPLE_AGE,
-    PLANT_FIELDS,
-    Part,
-    PlantSettings,
-    VirtualDevice,
-    accept,
-    estimate_velocity,
-    pull_handle,
-    require_stable,
-    split,
-    taking,
-)
-from devices.virtual.hands.hand import Hand
-from devices.virtual.wrench import (
-    TARE_SAMPLES,
-    WRENCH,
-    WrenchSettings,
-    fill_wrench,
-    gravity_seen,
-    hand_force,
-    measure_wrench,
-    tare_wrench,
-    true_wrench,
-)
+from devices.virtual import device as plant
+from devices.virtual import wrench
+from devices.virtual.device import PlantSettings, VirtualDevice
+from devices.virtual.wrench import WrenchSettings
 from haptics.clock import Clock
 from haptics.device import Causality, Channel, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel, merged_kernel
-from haptics.records import Rows
+from haptics.records import Rows, fields
 from haptics.settings import bounded, build, documented
 
 # --- kernels ----------------------------------------------------------------------------------------------------------
@@ -70,15 +44,13 @@ CLAMP_STIFFNESS, CLAMP_DAMPING = 1e6, 1e3
 """Stiffness [N/m] and damping [N s/m] of the clamp that blocks the arm; it yields 1 mm under 1000 N."""
 
 BODY_FIELDS: list[tuple[Any, ...]] = [
-    *PLANT_FIELDS,
+    *plant.PLANT_FIELDS,
     ("arm", PLANT),
     ("drives", DRIVE, (2,)),
     ("motor_torque", "<f8", (2,)),
     ("scratch", "<f8", (4,)),
-    ("clamp_first", "<i8"),
-    ("clamp_end", "<i8"),
-    ("clamp", "<f8", (2,)),
-    ("clamp_force", "<f8", (2,)),
+    *fields("<i8", "clamp_first clamp_end"),
+    *fields("<f8", "clamp clamp_force", 2),
 ]
 """Fields of an arm held by a hand: `PLANT_FIELDS`, and the state of the arm in ``arm``.
 
@@ -105,15 +77,10 @@ ARM = np.dtype(
         *BODY_FIELDS,
         ("servo", SERVO),
         ("servo_steps", "<i8"),
-        ("sensor", WRENCH),
-        ("rotor_step", "<f8"),
-        ("joint_step", "<f8"),
+        ("sensor", wrench.WRENCH),
+        *fields("<f8", "rotor_step joint_step"),
         ("shows_joint", "<i8"),
-        ("measured", "<f8", (2,)),
-        ("angle_command", "<f8", (2,)),
-        ("last_velocity", "<f8", (2,)),
-        ("workspace_min", "<f8", (2,)),
-        ("workspace_max", "<f8", (2,)),
+        *fields("<f8", "measured angle_command last_velocity workspace_min workspace_max", 2),
     ]
 )
 """Record of the virtual arm.
@@ -133,17 +100,6 @@ def place_handle(s: Any) -> None:
     s.handle_velocity[0], s.handle_velocity[1] = xx * w1 + xy * w2, yx * w1 + yy * w2
 
 
-@kernel
-def _hold_link(s: Any) -> None:
-    """Block the last link with a stiff spring and a damper, between the arm and the force sensor."""
-    blocked = s.clamp_first <= s.steps < s.clamp_end
-    if s.steps == s.clamp_first:
-        s.clamp[0], s.clamp[1] = s.handle[0], s.handle[1]
-    for i in range(2):
-        force = CLAMP_STIFFNESS * (s.clamp[i] - s.handle[i]) - CLAMP_DAMPING * s.handle_velocity[i]
-        s.clamp_force[i] = force if blocked else 0.0
-
-
 @merged_kernel
 def move_body(s: Any, part: float, rate: float) -> None:
     """Advance an arm with `BODY_FIELDS` by one substep under ``s.motor_torque``.
@@ -151,9 +107,13 @@ def move_body(s: Any, part: float, rate: float) -> None:
     `part` (0 to 1) is the elapsed fraction of the interval for which the intentions of the hand are known, and `rate`
     its inverse length.
     """
-    pull_handle(s, part, rate)
-    _hold_link(s)
+    plant.pull_handle(s, part, rate)
+    blocked = s.clamp_first <= s.steps < s.clamp_end  # between the arm and the force sensor
+    if s.steps == s.clamp_first:
+        s.clamp[0], s.clamp[1] = s.handle[0], s.handle[1]
     for i in range(2):
+        force = CLAMP_STIFFNESS * (s.clamp[i] - s.handle[i]) - CLAMP_DAMPING * s.handle_velocity[i]
+        s.clamp_force[i] = force if blocked else 0.0
         s.arm.hand_force[i] = s.hand_force[i] + s.clamp_force[i]
     step_plant(s.arm, s.drives, s.motor_torque, s.scratch)
     place_handle(s)
@@ -170,26 +130,17 @@ def _read_encoders(s: Any) -> None:
 
 
 @merged_kernel
-def _control(s: Any, part: float, way_1: float, way_2: float) -> None:
-    """Compute the servo torques; `part` is the completed fraction of the path to the new command."""
-    _read_encoders(s)
-    s.servo.command[0], s.servo.command[1] = s.angle_command[0] + part * way_1, s.angle_command[1] + part * way_2
-    servo_step(s.servo)
-    s.motor_torque[0], s.motor_torque[1] = s.servo.torque[0], s.servo.torque[1]
-
-
-@merged_kernel
 def _sense(s: Any, period: float) -> None:
     """Measure the sample: position and velocity from the encoders, the force of the hand from the sensor."""
     _read_encoders(s)
     q1, q2 = s.measured[0], s.measured[1]
     s.position[0], s.position[1] = position(s.arm.links.linkage, q1, q2)
-    estimate_velocity(s)
+    plant.estimate_velocity(s)
     rate = 1.0 / period if period > 0.0 else 0.0
     ax = rate * (s.handle_velocity[0] - s.last_velocity[0])
     ay = rate * (s.handle_velocity[1] - s.last_velocity[1])
     s.last_velocity[0], s.last_velocity[1] = s.handle_velocity[0], s.handle_velocity[1]
-    true_wrench(
+    wrench.true_wrench(
         s.sensor,
         flange_angle(s.arm.links.linkage, s.arm.angle[0], s.arm.angle[1]),
         s.hand_force[0],
@@ -197,13 +148,15 @@ def _sense(s: Any, period: float) -> None:
         ax,
         ay,
     )
-    measure_wrench(s.sensor, period)
-    s.force[0], s.force[1] = hand_force(s.sensor, flange_angle(s.arm.links.linkage, q1, q2))
+    wrench.measure_wrench(s.sensor, period)
+    s.force[0], s.force[1] = wrench.hand_force(s.sensor, flange_angle(s.arm.links.linkage, q1, q2))
     for i in range(2):
         s.channels[i], s.channels[2 + i] = s.measured[i], s.motor_torque[i]
     for i in range(6):
         s.channels[4 + i] = s.sensor.shown[i]
-    s.channels[10], s.channels[11], s.channels[12] = gravity_seen(s.sensor, flange_angle(s.arm.links.linkage, q1, q2))
+    s.channels[10], s.channels[11], s.channels[12] = wrench.gravity_seen(
+        s.sensor, flange_angle(s.arm.links.linkage, q1, q2)
+    )
     xx, xy, yx, yy = jacobian(s.arm.links.linkage, q1, q2)
     s.servo.hand[0] = xx * s.force[0] + yx * s.force[1]
     s.servo.hand[1] = xy * s.force[0] + yy * s.force[1]
@@ -240,20 +193,25 @@ def _advance(s: Any, steps: int) -> None:
     rate = 1.0 / (max(count, 1) * s.substep)
     for k in range(count):
         if s.steps % s.servo_steps == 0:
-            _control(s, k / count, way_1, way_2)
+            _read_encoders(s)
+            part = k / count
+            s.servo.command[0] = s.angle_command[0] + part * way_1
+            s.servo.command[1] = s.angle_command[1] + part * way_2
+            servo_step(s.servo)
+            s.motor_torque[0], s.motor_torque[1] = s.servo.torque[0], s.servo.torque[1]
         move_body(s, k / count, rate)
-    pull_handle(s, 1.0, rate)
+    plant.pull_handle(s, 1.0, rate)
     s.angle_command[0], s.angle_command[1] = q1, q2
     _sense(s, count * s.substep)
 
 
-take_arm = taking(_advance)
+take_arm = plant.taking(_advance)
 
 
 @kernel
 def give_arm(s: Any, x: float, y: float) -> None:
     """Process a position reference [m]."""
-    if accept(s, x, y):
+    if plant.accept(s, x, y):
         _act(s, x, y)
 
 
@@ -309,21 +267,25 @@ class VirtualArm(VirtualDevice):
         for name, part in tables.items():
             if not isinstance(part, Mapping):
                 raise ConfigurationError(f"device.{name} = {part!r}: must be a table.")
-        self.settings, hand = split(ArmSettings, table)
+        self.settings, hand = plant.split(ArmSettings, table)
+        own = self.settings
         self.body, self.servo, self.sensor = (
             build(ArmBody, tables["arm"], "device.arm"),
             build(ServoSettings, tables["servo"], "device.servo"),
             build(WrenchSettings, tables["sensor"], "device.sensor"),
         )
-        period, substep = self.servo.period, self.settings.substep
+        period, substep = self.servo.period, own.substep
         self._servo_steps = round(period / substep)
         if self._servo_steps < 1 or not math.isclose(period, self._servo_steps * substep, rel_tol=1e-9):
             raise ConfigurationError(
                 f"device.servo.period = {period:g} s: must be a multiple of device.substep = {substep:g} s."
             )
-        self.body.require_workspace(*self.settings.workspace)
-        _require_slow(self.body, hand, self.settings)
-        super().__init__(self.settings, hand, clock)
+        self.body.require_workspace(*own.workspace)
+        places, blocked = (own.workspace.centre, *own.workspace.corners), own.blocked_for > 0.0
+        lightest = min(float(np.linalg.eigvalsh(self.body.mass_at(*place, rotors=False))[0]) for place in places)
+        stiffness = hand.stiffness + (CLAMP_STIFFNESS if blocked else 0.0)
+        plant.require_stable(lightest, stiffness, hand.damping + (CLAMP_DAMPING if blocked else 0.0), substep)
+        super().__init__(own, hand, clock)
 
     @property
     def spec(self) -> DeviceSpec:
@@ -342,7 +304,7 @@ class VirtualArm(VirtualDevice):
             max_force_rate=10_000.0,
             max_speed=1.0,
             max_acceleration=50.0,
-            max_sample_age=MAX_SAMPLE_AGE,
+            max_sample_age=plant.MAX_SAMPLE_AGE,
             max_following_error=own.max_following_error,
             position_resolution=self._resolution,
             mass=float(np.linalg.eigvalsh(self.body.mass_at(0.0, 0.0)).mean()),
@@ -390,7 +352,7 @@ class VirtualArm(VirtualDevice):
         jacobian = self.body.linkage.jacobians(np.array([self.body.linkage.home]))[0]
         return float(np.linalg.norm(jacobian, 2)) * self.body.resolution
 
-    def _parts(self) -> tuple[Part, Part]:
+    def _parts(self) -> tuple[plant.Part, plant.Part]:
         return take_arm, give_arm
 
     def _new_record(self) -> NDArray[Any]:
@@ -414,22 +376,12 @@ class VirtualArm(VirtualDevice):
         record["rotor_step"], record["joint_step"] = body.resolutions
         record["shows_joint"] = body.encoder != "motor"
         record["workspace_min"], record["workspace_max"] = own.workspace
-        fill_wrench(record["sensor"], self.sensor, body.handle_mass, body.gravity, own.seed)
+        wrench.fill_wrench(record["sensor"], self.sensor, body.handle_mass, body.gravity, own.seed)
         if self.sensor.tare:
-            tare_wrench(record["sensor"], TARE_SAMPLES, self._clock.period, 0.0)
+            wrench.tare_wrench(record["sensor"], wrench.TARE_SAMPLES, self._clock.period, 0.0)
         begin_arm(record)
         return record
 
     def _safe_command(self) -> tuple[float, float]:
         x, y = self._record["acting"][0].tolist()
         return x, y
-
-
-def _require_slow(body: ArmBody, hand: Hand, settings: ArmSettings) -> None:
-    """Raise `ConfigurationError` if grip and clamp are too stiff for the links and the substep."""
-    places = settings.workspace.centre, *settings.workspace.corners
-    lightest = min(float(np.linalg.eigvalsh(body.mass_at(*place, rotors=False))[0]) for place in places)
-    blocked = settings.blocked_for > 0.0
-    stiffness = hand.stiffness + (CLAMP_STIFFNESS if blocked else 0.0)
-    damping = hand.damping + (CLAMP_DAMPING if blocked else 0.0)
-    require_stable(lightest, stiffness, damping, settings.substep)

@@ -12,16 +12,17 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.driver import Managed
 from devices.common.log import CommandLog, log_command
 from devices.common.settings import RunSettings, SeedSettings, VelocitySettings, Workspace, check_velocity
 from devices.common.velocity import VELOCITY, fill_velocity, prepare_velocity, update_velocity
-from devices.virtual.hands.hand import HAND, CompiledHand, Hand
+from devices.virtual.hands.hand import CompiledHand, Hand
+from devices.virtual.hands.records import HAND
 from devices.virtual.hands.registry import make_hand
 from haptics.clock import Clock
-from haptics.device import DEAD_MAN_BUTTON, PORT_FIELDS, Channel, DeviceSpec, Port, State, Vector
+from haptics.device import DEAD_MAN_BUTTON, PORT_FIELDS, Channel, DeviceSpec, Managed, Port, State, Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.jit import address_of_part, call_part, kernel, merged_kernel, record_at, run_part
+from haptics.records import fields
 from haptics.settings import bounded, build, check, documented
 
 # --- kernels of plants ------------------------------------------------------------------------------------------------
@@ -29,44 +30,28 @@ from haptics.settings import bounded, build, check, documented
 HELD = 0.5
 """Fraction of the full grip above which the hand presses the dead-man's button in the handle."""
 
-_OTHER_BUTTONS = 0xFFFFFFFF & ~DEAD_MAN_BUTTON
-"""All bits of a recording except the dead-man's button."""
+_OTHER_BUTTONS = 0xFFFFFFFF & ~DEAD_MAN_BUTTON  # all bits of a recording except the dead-man's button
 
 PLANT_FIELDS: list[tuple[Any, ...]] = [
     *PORT_FIELDS,
-    ("hand", "<i8"),
-    ("hand_record", "<i8"),
-    ("log", "<i8"),
-    ("substep", "<f8"),
-    ("mass", "<f8"),
-    ("grip_stiffness", "<f8"),
-    ("grip_damping", "<f8"),
-    ("resolution", "<f8"),
-    ("origin", "<f8"),
-    ("last_time", "<f8"),
-    ("sampled", "<i8"),
-    ("steps", "<i8"),
-    ("commanded", "<i8"),
-    ("handle", "<f8", (2,)),
-    ("handle_velocity", "<f8", (2,)),
-    ("acting", "<f8", (2,)),
-    ("target", "<f8", (2,)),
-    ("push", "<f8", (2,)),
+    *fields("<i8", "hand hand_record log"),
+    *fields("<f8", "substep mass grip_stiffness grip_damping resolution origin last_time"),
+    *fields("<i8", "sampled steps commanded"),
+    *fields("<f8", "handle handle_velocity acting target push", 2),
     ("grip", "<f8"),
     ("pressed", "<i8"),
-    ("next_target", "<f8", (2,)),
-    ("next_push", "<f8", (2,)),
+    *fields("<f8", "next_target next_push", 2),
     ("next_grip", "<f8"),
     ("estimator", VELOCITY),
 ]
 """Fields of the record of every plant.
 
 ``hand`` is the address of the part of the hand, 0 for a hand in Python. ``hand_record`` is the address of its record,
-which begins like `devices.virtual.hands.hand.HAND`. ``log`` is the address of the command log, or 0. ``origin`` is the
-time of substep 0, and ``last_time`` the newest time of a sample. ``steps`` counts completed substeps, ``sampled`` is
-their number at the last sample (-1 before the first), and ``commanded`` their number at the present command. ``handle``
-is the true position, ``position`` the measured one. ``acting`` is the effective command of the device. ``pressed``
-contains the buttons that the hand presses except the dead-man's button.
+which begins like `devices.virtual.hands.records.HAND`. ``log`` is the address of the command log, or 0. ``origin`` is
+the time of substep 0, and ``last_time`` the newest time of a sample. ``steps`` counts completed substeps, ``sampled``
+is their number at the last sample (-1 before the first), and ``commanded`` their number at the present command.
+``handle`` is the true position, ``position`` the measured one. ``acting`` is the effective command of the device.
+``pressed`` contains the buttons that the hand presses except the dead-man's button.
 """
 
 
@@ -76,17 +61,6 @@ def expect_hand(s: Any, x: float, y: float, push_x: float, push_y: float, grip: 
     s.next_target[0], s.next_target[1] = x, y
     s.next_push[0], s.next_push[1] = push_x, push_y
     s.next_grip = grip
-
-
-@merged_kernel
-def _ask_hand(s: Any, steps: int) -> None:
-    """Sample the hand at substep number `steps`; a hand in Python has been sampled before."""
-    hand = record_at(s.hand_record, HAND)
-    if s.hand != 0:
-        hand.handle[0], hand.handle[1] = s.position[0], s.position[1]
-        call_part(s.hand, s.hand_record, steps * s.substep, 0.0)
-    expect_hand(s, hand.target[0], hand.target[1], hand.force[0], hand.force[1], hand.grip)
-    s.pressed = hand.buttons & _OTHER_BUTTONS
 
 
 @merged_kernel
@@ -143,7 +117,12 @@ def taking(advance: Callable[..., None]) -> Callable[..., None]:
     def take(s: Any, now: float, _: float) -> None:
         steps = steps_until(s, now)
         if steps > s.sampled:
-            _ask_hand(s, steps)
+            hand = record_at(s.hand_record, HAND)
+            if s.hand != 0:  # a hand in Python has been sampled before
+                hand.handle[0], hand.handle[1] = s.position[0], s.position[1]
+                call_part(s.hand, s.hand_record, steps * s.substep, 0.0)
+            expect_hand(s, hand.target[0], hand.target[1], hand.force[0], hand.force[1], hand.grip)
+            s.pressed = hand.buttons & _OTHER_BUTTONS
             advance(s, steps)
             settle_hand(s)
             s.sampled = steps
@@ -339,6 +318,7 @@ class VirtualDevice(Managed):
         """Write a safe command and stop the plant; no effect if it is not running."""
         if not self._opened:
             return
+        self._record["assistance"] = 0.0
         self.write(np.array(self._safe_command()))
         self._opened = False
         self._record["log"] = 0

@@ -19,24 +19,14 @@ from devices.common.compensation import COMPENSATION, CompensationSettings, add_
 from devices.common.friction import AXIS_LAWS, AxisLaws, axis_friction, law_kinds, law_records, parse_friction
 from devices.common.kernels import quantise
 from devices.common.settings import velocity_lag
-from devices.virtual.device import (
-    MAX_SAMPLE_AGE,
-    PLANT_FIELDS,
-    Part,
-    PlantSettings,
-    VirtualDevice,
-    accept,
-    estimate_velocity,
-    pull_handle,
-    require_stable,
-    split,
-    taking,
-)
+from devices.virtual import device as plant
+from devices.virtual.device import PlantSettings, VirtualDevice
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.friction.laws import require_solvable
 from haptics.jit import kernel, merged_kernel
+from haptics.records import fields
 from haptics.rendering.envelope import limit_norm
 from haptics.settings import bounded, documented, unrestricted
 
@@ -49,15 +39,12 @@ DELAY_LINE = 256
 
 JOYSTICK = np.dtype(
     [
-        *PLANT_FIELDS,
-        ("damping", "<f8"),
-        ("max_force", "<f8"),
-        ("delay_steps", "<i8"),
-        ("watchdog_steps", "<i8"),
+        *plant.PLANT_FIELDS,
+        *fields("<f8", "damping max_force"),
+        *fields("<i8", "delay_steps watchdog_steps"),
         ("delay_line", "<f8", (DELAY_LINE, 2)),
         ("stop_damping", "<f8"),
-        ("workspace_min", "<f8", (2,)),
-        ("workspace_max", "<f8", (2,)),
+        *fields("<f8", "workspace_min workspace_max", 2),
         AXIS_LAWS,
         ("compensation", COMPENSATION),
     ]
@@ -78,71 +65,39 @@ def stop_force(s: Any, i: int) -> Any:
 
 
 @functools.cache
-def _friction(kinds: tuple[int, ...]) -> Callable[..., Any]:
-    """Return the kernel that applies dry friction of these kinds, or none, to a velocity [m/s]."""
-    if not kinds:
-
-        @merged_kernel
-        def slide(s: Any, i: int, velocity: float) -> Any:
-            return velocity
-
-        return slide
-    friction = axis_friction(kinds)
-
-    @merged_kernel
-    def rub(s: Any, i: int, velocity: float) -> Any:
-        law = s.axis_laws[i, 0 if velocity >= 0.0 else 1]
-        return friction(law, velocity, s.substep / s.mass)[1]
-
-    return rub
-
-
-@functools.cache
-def _substep(kinds: tuple[int, ...]) -> Callable[..., None]:
-    """Return the kernel of a substep for a joystick with dry friction of these kinds, or none."""
-    left = _friction(kinds)
-
-    @merged_kernel
-    def substep(s: Any, force_x: float, force_y: float) -> None:
-        """Integrate one substep under the command (force_x, force_y) [N] given at its beginning."""
-        now, then = s.steps % DELAY_LINE, (s.steps - s.delay_steps) % DELAY_LINE
-        s.delay_line[now, 0], s.delay_line[now, 1] = force_x, force_y
-        for i in range(2):
-            force = s.delay_line[then, i] + s.hand_force[i] + stop_force(s, i) - s.damping * s.handle_velocity[i]
-            # Dry friction comes last and is implicit, so that a sticking handle does not creep.
-            s.handle_velocity[i] = left(s, i, s.handle_velocity[i] + s.substep * force / s.mass)
-        for i in range(2):
-            s.handle[i] += s.substep * s.handle_velocity[i]
-        s.steps += 1
-
-    return substep
-
-
-@functools.cache
 def take_joystick(kinds: tuple[int, ...]) -> Callable[..., None]:
-    """Return the part that reads a sample (`devices.virtual.device.taking`)."""
-    substep = _substep(kinds)
+    """Return the part that reads a sample (`devices.virtual.device.taking`), for dry friction of these kinds."""
+    friction = axis_friction(kinds)
 
     @merged_kernel
     def advance(s: Any, steps: int) -> None:
         force_x, force_y, _ = limit_norm(s.acting[0], s.acting[1], s.max_force)
         count = steps - s.steps
         for k in range(count):
-            pull_handle(s, k / count, 1.0 / (count * s.substep))
+            plant.pull_handle(s, k / count, 1.0 / (count * s.substep))
             if s.steps - s.commanded >= s.watchdog_steps:
                 force_x, force_y = 0.0, 0.0
-            substep(s, force_x, force_y)
+            now, then = s.steps % DELAY_LINE, (s.steps - s.delay_steps) % DELAY_LINE
+            s.delay_line[now, 0], s.delay_line[now, 1] = force_x, force_y
+            for i in range(2):
+                force = s.delay_line[then, i] + s.hand_force[i] + stop_force(s, i) - s.damping * s.handle_velocity[i]
+                # Dry friction comes last and is implicit, so that a sticking handle does not creep.
+                free = s.handle_velocity[i] + s.substep * force / s.mass
+                _, s.handle_velocity[i] = friction(s.axis_laws[i, 0 if free >= 0.0 else 1], free, s.substep / s.mass)
+            for i in range(2):
+                s.handle[i] += s.substep * s.handle_velocity[i]
+            s.steps += 1
         for i in range(2):
             s.position[i] = quantise(s.handle[i], s.resolution)
-        estimate_velocity(s)
+        plant.estimate_velocity(s)
 
-    return taking(advance)
+    return plant.taking(advance)
 
 
 @kernel
 def give_joystick(s: Any, x: float, y: float) -> None:
     """Process a force command [N] and add friction compensation, if enabled."""
-    if not accept(s, x, y):
+    if not plant.accept(s, x, y):
         return
     add_friction(s.compensation, s.assistance, x, y, s.velocity[0], s.velocity[1])
     s.acting[0], s.acting[1] = s.compensation.total[0], s.compensation.total[1]
@@ -223,10 +178,10 @@ class VirtualJoystick(VirtualDevice):
     """
 
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
-        own, hand = split(JoystickSettings, settings)
+        own, hand = plant.split(JoystickSettings, settings)
         self.settings = own
         stiffness = STOP_STIFFNESS + hand.stiffness
-        require_stable(own.mass, stiffness, own.stop_damping + hand.damping + own.damping, own.substep)
+        plant.require_stable(own.mass, stiffness, own.stop_damping + hand.damping + own.damping, own.substep)
         period = own.period if clock is None else clock.period
         self._compensation = compensation_of(own, NAME, "", period, own.resolution)
         super().__init__(own, hand, clock)
@@ -247,7 +202,7 @@ class VirtualJoystick(VirtualDevice):
             max_force_rate=10_000.0,
             max_speed=2.0,
             max_acceleration=own.max_force / own.mass,
-            max_sample_age=MAX_SAMPLE_AGE,
+            max_sample_age=plant.MAX_SAMPLE_AGE,
             watchdog=own.watchdog,
             position_resolution=own.resolution,
             mass=own.mass,
@@ -266,12 +221,7 @@ class VirtualJoystick(VirtualDevice):
         for name in ("handle", "handle_velocity"):
             self._record[name][0, 1] = 0.0
 
-    def close(self) -> None:
-        """Set the force to zero and stop the plant; no effect if it is not running."""
-        self.compensate(0.0)
-        super().close()
-
-    def _parts(self) -> tuple[Part, Part]:
+    def _parts(self) -> tuple[plant.Part, plant.Part]:
         laws = self.settings.axis_laws
         return take_joystick(law_kinds(laws) if laws else ()), give_joystick
 

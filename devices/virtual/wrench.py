@@ -26,7 +26,7 @@ from devices.common.kernels import quantise
 from devices.virtual.noise import NOISE_FIELDS, normal_pair
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
-from haptics.records import Rows
+from haptics.records import Rows, fields
 from haptics.settings import bounded, check, documented, flag, unrestricted
 
 WRENCH = np.dtype(
@@ -36,15 +36,7 @@ WRENCH = np.dtype(
         ("centre", "<f8", (3,)),
         ("on_flange", "<f8", (3, 3)),
         ("gravity", "<f8", (3,)),
-        ("bias", "<f8", (6,)),
-        ("noise", "<f8", (6,)),
-        ("walk", "<f8", (6,)),
-        ("resolution", "<f8", (6,)),
-        ("range", "<f8", (6,)),
-        ("drift", "<f8", (6,)),
-        ("truth", "<f8", (6,)),
-        ("shown", "<f8", (6,)),
-        ("offset", "<f8", (6,)),
+        *fields("<f8", "bias noise walk resolution range drift truth shown offset", 6),
     ]
 )
 """Record of sensor and handle: ``truth`` is the load, ``shown`` the output, ``offset`` the tare."""
@@ -105,17 +97,14 @@ class WrenchSettings:
     def __post_init__(self) -> None:
         check(self, "device.sensor")
         for name, count in (("bias", 6), ("rotation", 3), ("handle_centre", 3)):
-            _check_numbers(f"device.sensor.{name}", getattr(self, name), count)
-            object.__setattr__(self, name, tuple(float(number) for number in getattr(self, name)))
-
-
-def _check_numbers(name: str, value: Any, count: int) -> None:
-    try:
-        fine = len(value) == count and all(math.isfinite(number) for number in value)
-    except TypeError:
-        fine = False
-    if not fine:
-        raise ConfigurationError(f"{name} = {value!r}: must be {count} finite numbers.")
+            value = getattr(self, name)
+            try:
+                fine = len(value) == count and all(math.isfinite(number) for number in value)
+            except TypeError:
+                fine = False
+            if not fine:
+                raise ConfigurationError(f"device.sensor.{name} = {value!r}: must be {count} finite numbers.")
+            object.__setattr__(self, name, tuple(float(number) for number in value))
 
 
 def fill_wrench(record: NDArray[Any], settings: WrenchSettings, mass: float, tilt: float, seed: int) -> None:
@@ -155,18 +144,6 @@ def _turned(s: Any, column: int, cosine: float, sine: float) -> tuple[float, flo
 
 
 @kernel
-def _load(s: Any, angle: float, x: float, y: float, z: float, wrench: Any) -> None:
-    """Fill `wrench`, (6,), with the wrench of a force (x, y, z) on the handle in world axes [N]."""
-    cosine, sine = math.cos(angle), math.sin(angle)
-    for i in range(3):
-        a, b, c = _turned(s, i, cosine, sine)
-        wrench[i] = a * x + b * y + c * z
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        wrench[3 + i] = s.centre[j] * wrench[k] - s.centre[k] * wrench[j]
-
-
-@kernel
 def true_wrench(s: Any, angle: float, fx: float, fy: float, ax: float, ay: float) -> None:
     """Fill ``s.truth`` with the load of the sensor.
 
@@ -180,8 +157,15 @@ def true_wrench(s: Any, angle: float, fx: float, fy: float, ax: float, ay: float
     ax, ay : float
         Acceleration of the handle [m/s^2].
     """
-    m = s.mass
-    _load(s, angle, fx + m * (s.gravity[0] - ax), fy + m * (s.gravity[1] - ay), m * s.gravity[2], s.truth)
+    m, wrench = s.mass, s.truth
+    x, y, z = fx + m * (s.gravity[0] - ax), fy + m * (s.gravity[1] - ay), m * s.gravity[2]
+    cosine, sine = math.cos(angle), math.sin(angle)
+    for i in range(3):
+        a, b, c = _turned(s, i, cosine, sine)
+        wrench[i] = a * x + b * y + c * z
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        wrench[3 + i] = s.centre[j] * wrench[k] - s.centre[k] * wrench[j]
 
 
 @kernel

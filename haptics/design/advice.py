@@ -14,19 +14,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from haptics.design import bounds
-from haptics.design.bounds import (
-    MARGIN,
-    PRESLIDING,
-    SETTLED,
-    corner_factor,
-    corners,
-    count_jump,
-    damping_limit,
-    hold_buzz,
-    require,
-    settling_time,
-    stiffness_limit,
-)
 from haptics.design.loops import FIRM_GRIP, Coupling, Handle, PositionServo, growth, stuck_matrix
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
@@ -83,7 +70,7 @@ class Suggestion:
 
 
 @functools.lru_cache(maxsize=256)
-def suggest(handle: Handle, force: float, period: float = 1e-3, margin: float = MARGIN) -> Suggestion:
+def suggest(handle: Handle, force: float, period: float = 1e-3, margin: float = bounds.MARGIN) -> Suggestion:
     """Return the stiffest coupling that satisfies every bound with a margin, and its damping.
 
     The handle must remain stable with `margin` times the stiffness, and with `margin` times both stiffness and damping.
@@ -106,29 +93,33 @@ def suggest(handle: Handle, force: float, period: float = 1e-3, margin: float = 
     ConfigurationError
         If a parameter is out of range, or the encoder is too coarse for the force.
     """
-    require("force", force, "N")
-    require("margin", margin, "", above=1.0)
+    bounds.require("force", force, "N")
+    bounds.require("margin", margin, "", above=1.0)
 
     def allowed(damping: float) -> float:
-        limits = (stiffness_limit(handle, share * damping, period) for share in (1.0, margin))
+        limits = (bounds.stiffness_limit(handle, share * damping, period) for share in (1.0, margin))
         by_encoder = math.inf
         if handle.resolution != 0.0:
-            spare = COUNT_SHARE * force - hold_buzz(Coupling(0.0, damping, period), handle)
+            spare = COUNT_SHARE * force - bounds.hold_buzz(Coupling(0.0, damping, period), handle)
             by_encoder = max(spare, 0.0) / handle.resolution
         return min(min(limits) / margin, by_encoder)
 
-    most = damping_limit(handle, period) / margin
+    most = bounds.damping_limit(handle, period) / margin
     damping = _best(allowed, 1e-9 * most, most)
     stiffness = allowed(damping)
     if not stiffness > 0.0:
         raise ConfigurationError(f"force = {force!r}: too small for an encoder of {handle.resolution:g} m.")
     coupling = Coupling(stiffness, damping, period)
-    if settling_time(handle, coupling) > SETTLED:
+    if bounds.settling_time(handle, coupling) > bounds.SETTLED:
         coupling = _most_damped(handle, allowed, coupling, most)
-    limit, time = stiffness_limit(handle, coupling.damping, period), settling_time(handle, coupling)
-    presliding, jump = force / coupling.stiffness, count_jump(coupling, handle)
-    soft = "" if presliding <= PRESLIDING else f"; above {1e3 * PRESLIDING:g} mm it feels like rubber"
-    slow = "" if time <= SETTLED else f"; no coupling that keeps the other bounds is at rest within {SETTLED:g} s"
+    limit, time = bounds.stiffness_limit(handle, coupling.damping, period), bounds.settling_time(handle, coupling)
+    presliding, jump = force / coupling.stiffness, bounds.count_jump(coupling, handle)
+    soft = "" if presliding <= bounds.PRESLIDING else f"; above {1e3 * bounds.PRESLIDING:g} mm it feels like rubber"
+    slow = (
+        ""
+        if time <= bounds.SETTLED
+        else f"; no coupling that keeps the other bounds is at rest within {bounds.SETTLED:g} s"
+    )
     reasons = (
         f"stability: {handle.mass:g} kg with {handle.damping:g} N s/m, {1e3 * handle.total_delay:g} ms late, is held "
         f"still up to {limit:.0f} N/m at {coupling.damping:.3g} N s/m; {margin:g} times the stiffness, or stiffness "
@@ -143,14 +134,14 @@ def suggest(handle: Handle, force: float, period: float = 1e-3, margin: float = 
 
 def _most_damped(handle: Handle, allowed: Callable[[float], float], stiffest: Coupling, most: float) -> Coupling:
     """Return the stiffest coupling that settles in time, searching dampings up to `most` [N s/m]."""
-    tried = [(settling_time(handle, stiffest), stiffest)]
+    tried = [(bounds.settling_time(handle, stiffest), stiffest)]
     for k in range(_DAMPINGS):
         damping = most * 1e-4 ** (k / (_DAMPINGS - 1.0))
         limit = allowed(damping)
         if limit > 0.0:
             couplings = [Coupling(part * limit, damping, stiffest.period) for part in _FRACTIONS]
-            tried += [(settling_time(handle, coupling), coupling) for coupling in couplings]
-    target = max(SETTLED, SLACK * min(time for time, _ in tried))
+            tried += [(bounds.settling_time(handle, coupling), coupling) for coupling in couplings]
+    target = max(bounds.SETTLED, SLACK * min(time for time, _ in tried))
     return max((coupling for time, coupling in tried if time <= target), key=lambda coupling: coupling.stiffness)
 
 
@@ -174,8 +165,7 @@ def _best(value: Callable[[float], float], least: float, most: float) -> float:
 
 # --- advice -----------------------------------------------------------------------------------------------------------
 
-_CLEARLY = 1.1
-"""Factor by which a value must be improvable to deserve a warning."""
+_CLEARLY = 1.1  # factor by which a value must be improvable to deserve a warning
 
 
 class Severity(StrEnum):
@@ -238,49 +228,50 @@ def advise(element: Element, spec: DeviceSpec) -> list[Advice]:
     list of Advice
         Warnings first. Empty if every bound that can be computed is satisfied with a margin.
     """
-    found = [advice for advice in _checks(element, spec) if advice is not None]
-    return sorted(found, key=lambda advice: advice.severity is not Severity.WARNING)
-
-
-def _checks(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
     from haptics.friction.laws import CLOSED_FORM_SLOPE, ClosedForm
 
+    found: list[Advice | None] = []
     law, mobility, level = element.law, element.mobility, element.law.breakaway_force
     if isinstance(law, ClosedForm) and law.ambiguity(mobility):
         limit = CLOSED_FORM_SLOPE / law.law.steepest_slope
         text = f"{law.ambiguity(mobility)}; choose the exact law, {law.law.name}, or one with a gentler slope."
-        yield Advice("approximation", Severity.WARNING, mobility, limit, text)
-    if level == 0.0:
-        return  # an element without break-away force never sticks and has no bounds on the device
-    if level > spec.max_force:  # a margin is not needed for this bound
-        can = "push with" if spec.causality is Causality.IMPEDANCE else "measure"
-        text = (
-            f"the break-away force is {level:g} N, and {spec.name} can {can} {spec.max_force:g} N at most; choose a "
-            "weaker law."
-        )
-        yield Advice("force", Severity.WARNING, level, spec.max_force, text)
-    if spec.least_friction is not None and level < spec.least_friction:
-        text = (
-            f"the break-away force is {level:g} N, and {spec.name} has {plain(spec.least_friction)} N of residual "
-            "friction; choose a stronger law, or raise device.compensation."
-        )
-        yield Advice("friction", Severity.WARNING, level, spec.least_friction, text)
-    if element.causality is Causality.IMPEDANCE:
-        handle = Handle.of(spec)
-        if handle is not None and hasattr(element, "stiffness"):
-            coupling = Coupling(element.coupling_stiffness, getattr(element, "damping", 0.0), element.period)
-            yield _coupling(coupling, handle, spec.name, damped=hasattr(element, "damping"))
-            jump, limit = bounds.count_jump(coupling, handle), 0.5 * level
-            fact = (
-                f"a count of the encoder ({plain(1e6 * handle.resolution)} um) changes the force by {plain(jump)} N, "
-                f"and it makes a contact that a hand loads slip above {plain(limit)} N, half of the break-away force"
+        found.append(Advice("approximation", Severity.WARNING, mobility, limit, text))
+    if level > 0.0:  # an element without break-away force never sticks and has no bounds on the device
+        if level > spec.max_force:  # a margin is not needed for this bound
+            can = "push with" if spec.causality is Causality.IMPEDANCE else "measure"
+            text = (
+                f"the break-away force is {level:g} N, and {spec.name} can {can} {spec.max_force:g} N at most; choose "
+                "a weaker law."
             )
-            remedy = "lower element.stiffness or element.damping"
-            yield _advice("encoder", jump, limit, jump / limit, (fact, remedy))
-            yield from _calm(coupling, handle, level, spec.name)
-    elif (mass := getattr(element, "mass", None)) is not None:
-        yield _mass(mass, spec, element.period)
-    yield _fall(element)
+            found.append(Advice("force", Severity.WARNING, level, spec.max_force, text))
+        if spec.least_friction is not None and level < spec.least_friction:
+            text = (
+                f"the break-away force is {level:g} N, and {spec.name} has {plain(spec.least_friction)} N of residual "
+                "friction; choose a stronger law, or raise device.compensation."
+            )
+            found.append(Advice("friction", Severity.WARNING, level, spec.least_friction, text))
+        if element.causality is Causality.IMPEDANCE:
+            handle = Handle.of(spec)
+            if handle is not None and hasattr(element, "stiffness"):
+                found += _contact(element, handle, spec.name)
+        elif (mass := getattr(element, "mass", None)) is not None:
+            found.append(_mass(mass, spec, element.period))
+        limit = law.mobility_limit
+        fact = (
+            f"the element's mobility is {plain(mobility)} m/(N s), and law {law.name} allows several forces above "
+            f"{plain(limit)} (condition 15)"
+        )
+        remedy = "choose a law that falls more gently"
+        if hasattr(law, "stribeck_velocity") and mobility > 0.0:
+            smallest = bounds.smallest_stribeck_velocity(law, mobility)
+            remedy = f"raise law.stribeck_velocity above {plain(smallest)} m/s"
+        found.append(_advice("fall", mobility, limit, mobility / limit, (fact, remedy)))
+    return _warnings_first(found)
+
+
+def _warnings_first(found: Iterable[Advice | None]) -> list[Advice]:
+    given = [advice for advice in found if advice is not None]
+    return sorted(given, key=lambda advice: advice.severity is not Severity.WARNING)
 
 
 def _advice(bound: str, value: float, limit: float, load: float, words: tuple[str, str]) -> Advice | None:
@@ -293,28 +284,38 @@ def _advice(bound: str, value: float, limit: float, load: float, words: tuple[st
     return None
 
 
-def _coupling(coupling: Coupling, handle: Handle, device: str, *, damped: bool) -> Advice | None:
-    stiffness, damping = coupling.stiffness, coupling.damping
+def _contact(element: Element, handle: Handle, device: str) -> Iterator[Advice | None]:
+    """Check the stability of a sticking contact, and its encoder steps, settling time and presliding displacement.
+
+    The advice on the last two is only a note where no coupling within the other bounds would be better, and where the
+    presliding displacement is less than `bounds.MARGIN` times its bound, because softness is a matter of taste.
+    """
+    level, stiffness = element.law.breakaway_force, element.coupling_stiffness
+    damping: float = getattr(element, "damping", 0.0)
+    coupling = Coupling(stiffness, damping, element.period)
     limit = bounds.stiffness_limit(handle, damping, coupling.period)
     where = f"{device} ({handle.mass:g} kg, {handle.damping:g} N s/m, {plain(1e3 * handle.total_delay)} ms late)"
     if limit == 0.0 and damping > 0.0:
         most = bounds.damping_limit(handle, coupling.period)
         fact = f"element.damping = {damping:g} N s/m, and {where} buzzes above {plain(most)} N s/m with the hand off"
-        return _advice("damping", damping, most, damping / most if most else math.inf, (fact, "lower it"))
-    by = f"with element.damping = {damping:g} N s/m" if damped else "with a model that has no damping"
-    fact = f"element.stiffness = {stiffness:g} N/m, and {by}, {where} buzzes above {plain(limit)} N/m with the hand off"
-    remedy = "lower it, or change element.damping" if damped else "lower it"
-    return _advice("stiffness", stiffness, limit, stiffness / limit if limit else math.inf, (fact, remedy))
-
-
-def _calm(coupling: Coupling, handle: Handle, level: float, device: str) -> Iterator[Advice]:
-    """Check the settling time and the presliding displacement of a stable contact.
-
-    The advice is only a note where no coupling within the other bounds would be better, and where the presliding
-    displacement is less than `bounds.MARGIN` times its bound, because softness is a matter of taste.
-    """
+        yield _advice("damping", damping, most, damping / most if most else math.inf, (fact, "lower it"))
+    else:
+        damped = hasattr(element, "damping")
+        by = f"with element.damping = {damping:g} N s/m" if damped else "with a model that has no damping"
+        fact = (
+            f"element.stiffness = {stiffness:g} N/m, and {by}, {where} buzzes above {plain(limit)} N/m with the hand "
+            "off"
+        )
+        remedy = "lower it, or change element.damping" if damped else "lower it"
+        yield _advice("stiffness", stiffness, limit, stiffness / limit if limit else math.inf, (fact, remedy))
+    jump, limit = bounds.count_jump(coupling, handle), 0.5 * level
+    fact = (
+        f"a count of the encoder ({plain(1e6 * handle.resolution)} um) changes the force by {plain(jump)} N, and it "
+        f"makes a contact that a hand loads slip above {plain(limit)} N, half of the break-away force"
+    )
+    yield _advice("encoder", jump, limit, jump / limit, (fact, "lower element.stiffness or element.damping"))
     time = bounds.settling_time(handle, coupling)
-    presliding = level / coupling.stiffness if coupling.stiffness > 0.0 else math.inf
+    presliding = level / stiffness if stiffness > 0.0 else math.inf
     if math.isinf(time) or (time <= bounds.SETTLED and presliding <= bounds.PRESLIDING):
         return
     try:
@@ -359,19 +360,6 @@ def _mass(mass: float, spec: DeviceSpec, period: float) -> Advice | None:
     return _advice("mass", mass, limit, limit / mass, (fact, "raise it"))
 
 
-def _fall(element: Element) -> Advice | None:
-    law, mobility, limit = element.law, element.mobility, element.law.mobility_limit
-    fact = (
-        f"the element's mobility is {plain(mobility)} m/(N s), and law {law.name} allows several forces above "
-        f"{plain(limit)} (condition 15)"
-    )
-    remedy = "choose a law that falls more gently"
-    if hasattr(law, "stribeck_velocity") and mobility > 0.0:
-        smallest = bounds.smallest_stribeck_velocity(law, mobility)
-        remedy = f"raise law.stribeck_velocity above {plain(smallest)} m/s"
-    return _advice("fall", mobility, limit, mobility / limit, (fact, remedy))
-
-
 def plain(value: float) -> str:
     """Format `value` with three significant digits, without an exponent where possible."""
     return f"{float(f'{value:.3g}'):g}"
@@ -396,8 +384,7 @@ FLICKER = 0.05
 """Maximum force per encoder count on a wall [N]; the rms buzz that the conformance suite allows."""
 
 
-_WORSE = 0.95
-"""A corner is reported if its limit is below this fraction of the limits of its single walls."""
+_WORSE = 0.95  # a corner is reported if its limit is below this fraction of the limits of its single walls
 
 
 def wall_limit(handle: Handle, damping: float, period: float = 1e-3, coupling: Coupling | None = None) -> float:
@@ -447,56 +434,38 @@ def advise_walls(walls: Iterable[Wall], element: Element, spec: DeviceSpec) -> l
     walls, stiffness = tuple(walls), getattr(element, "stiffness", 0.0)
     sticks = element.law.breakaway_force > 0.0 and stiffness > 0.0
     coupling = Coupling(stiffness, getattr(element, "damping", 0.0), element.period) if sticks else None
+    beside = f" beside an element of {stiffness:g} N/m" if sticks else ""
     limits = {wall: wall_limit(handle, wall.damping, element.period, coupling) for wall in walls}
-    found: list[Advice] = []
+    found: list[Advice | None] = []
     for wall, limit in limits.items():
-        found += _wall(wall, limit, handle, spec.name, coupling)
-    for pair, cosine in corners(walls, spec.workspace_min, spec.workspace_max):
-        factor = corner_factor(handle, pair, cosine, element.period, coupling)
-        if factor < _WORSE * min(limits[wall] / wall.stiffness for wall in pair):
-            found += _wall_corner(pair, factor, spec.name)
-    found.sort(key=lambda advice: -advice.value / max(advice.limit, 1e-9))
-    kinds = {advice.bound: advice for advice in reversed(found)}
-    return sorted(kinds.values(), key=lambda advice: advice.severity is not Severity.WARNING)
-
-
-def _wall(wall: Wall, limit: float, handle: Handle, device: str, coupling: Coupling | None) -> Iterator[Advice]:
-    """Check the stability of a wall and the flicker of its force by encoder counts."""
-    load = wall.stiffness / limit if limit > 0.0 else math.inf
-    with_what = f"wall.damping = {wall.damping:g} N s/m"
-    if coupling is not None:
-        with_what += f" beside an element of {coupling.stiffness:g} N/m"
-    fact = (
-        f"wall.stiffness = {wall.stiffness:g} N/m, and with {with_what}, {device} buzzes on a wall above "
-        f"{plain(limit)} N/m with the hand off"
-    )
-    if load > 1.0:
-        remedy = "lower it, or change wall.damping" + (" or element.stiffness" if coupling is not None else "")
-        yield Advice("wall", Severity.WARNING, wall.stiffness, limit, f"{fact}; {remedy}.")
-    elif load * bounds.MARGIN > 1.0:
-        words = f"{fact}: within a factor of {bounds.MARGIN:g}."
-        yield Advice("wall", Severity.NOTE, wall.stiffness, limit, words)
-    step = wall.stiffness * handle.resolution
-    if step > FLICKER:
-        text = (
-            f"wall.stiffness = {wall.stiffness:g} N/m, and a count of the encoder of {device} "
-            f"({plain(1e6 * handle.resolution)} um) is worth {plain(step)} N on it, which is felt as a flicker above "
-            f"{FLICKER:g} N where the hand is light."
+        fact = (
+            f"wall.stiffness = {wall.stiffness:g} N/m, and with wall.damping = {wall.damping:g} N s/m{beside}, "
+            f"{spec.name} buzzes on a wall above {plain(limit)} N/m with the hand off"
         )
-        yield Advice("wall-encoder", Severity.NOTE, step, FLICKER, text)
-
-
-def _wall_corner(pair: tuple[Wall, Wall], factor: float, device: str) -> Iterator[Advice]:
-    """Check two walls whose stiffness may be multiplied by `factor` in their corner."""
-    together = sum(wall.stiffness for wall in pair)
-    limit = factor * together
-    each = " and ".join(f"{wall.stiffness:g}" for wall in pair)
-    fact = (
-        f"wall.stiffness = {each} N/m of two walls that meet: in their corner springs and dampers of both act, and "
-        f"{device} buzzes there above {plain(limit)} N/m of the two together with the hand off"
-    )
-    if factor < 1.0:
-        remedy = "lower them, or change wall.damping"
-        yield Advice("wall-corner", Severity.WARNING, together, limit, f"{fact}; {remedy}.")
-    elif factor < bounds.MARGIN:
-        yield Advice("wall-corner", Severity.NOTE, together, limit, f"{fact}: within a factor of {bounds.MARGIN:g}.")
+        remedy = "lower it, or change wall.damping" + (" or element.stiffness" if sticks else "")
+        load = wall.stiffness / limit if limit > 0.0 else math.inf
+        found.append(_advice("wall", wall.stiffness, limit, load, (fact, remedy)))
+        step = wall.stiffness * handle.resolution
+        if step > FLICKER:
+            text = (
+                f"wall.stiffness = {wall.stiffness:g} N/m, and a count of the encoder of {spec.name} "
+                f"({plain(1e6 * handle.resolution)} um) is worth {plain(step)} N on it, which is felt as a flicker "
+                f"above {FLICKER:g} N where the hand is light."
+            )
+            found.append(Advice("wall-encoder", Severity.NOTE, step, FLICKER, text))
+    for pair, cosine in bounds.corners(walls, spec.workspace_min, spec.workspace_max):
+        factor = bounds.corner_factor(handle, pair, cosine, element.period, coupling)
+        if factor < _WORSE * min(limits[wall] / wall.stiffness for wall in pair):
+            together = sum(wall.stiffness for wall in pair)
+            each = " and ".join(f"{wall.stiffness:g}" for wall in pair)
+            fact = (
+                f"wall.stiffness = {each} N/m of two walls that meet: in their corner springs and dampers of both act, "
+                f"and {spec.name} buzzes there above {plain(factor * together)} N/m of the two together with the hand "
+                "off"
+            )
+            load = 1.0 / factor if factor > 0.0 else math.inf
+            words = fact, "lower them, or change wall.damping"
+            found.append(_advice("wall-corner", together, factor * together, load, words))
+    given = [advice for advice in found if advice is not None]
+    given.sort(key=lambda advice: -advice.value / max(advice.limit, 1e-9))
+    return _warnings_first({advice.bound: advice for advice in reversed(given)}.values())

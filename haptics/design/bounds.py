@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from haptics.design.loops import Coupling, Handle, PositionServo, SampledArm, growth, sliding_matrix, stuck_matrix
+from haptics.design import loops
+from haptics.design.loops import Coupling, Handle, Matrix
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -27,94 +27,40 @@ SETTLED = 0.5
 PRESLIDING = 1e-3
 """Maximum displacement of the handle before the contact slides [m]; beyond it, the contact feels soft."""
 
-_REST = 0.02
-"""Fraction of the initial amplitude at which a motion counts as settled."""
+_REST = 0.02  # fraction of the initial amplitude at which a motion counts as settled
 
-CRITICAL_NONOSCILLATORY = 0.25
-"""T^2 K / M below which a critically damped contact does not oscillate; Kikuuwe et al. 2006, IV-C."""
-
-CRITICAL_STABLE = (2.0 * math.sqrt(2.0) - 2.0) ** 2
-"""T^2 K / M below which a critically damped contact holds a mass stably: 0.686."""
-
-_HEAVIEST = 1e3
-"""Largest mass that `mass_limit` tries [kg]."""
+_HEAVIEST = 1e3  # largest mass that `mass_limit` tries [kg]
 
 _LIGHTEST = 1e-3
 _MASSES = tuple(30.0 * 0.5**k for k in range(15))
 """Initial masses, and the smallest mass, that `sliding_mass_limit` tries [kg]."""
 
-_SLOW = 0.1
-"""Growth rate below which an oscillation is not felt before the contact stops [1/s]."""
+_SLOW = 0.1  # growth rate below which an oscillation is not felt before the contact stops [1/s]
 
-_ROUNDING = 1e-6
-"""Tolerance on the magnitude 1 of an eigenvalue, which an arm without grip stiffness has."""
+_ROUNDING = 1e-6  # tolerance on the magnitude 1 of an eigenvalue, which an arm without grip stiffness has
 
-_SOFT = 1e-3
-"""Fraction of `stiffness_rule` that serves as a negligible but non-zero stiffness."""
+_SOFT = 1e-3  # fraction of `stiffness_rule` that serves as a negligible but non-zero stiffness
 
-_DIGITS, _COARSE = 1e-7, 1e-3
-"""Relative width at which a bisection ends, by default and for large matrices."""
+_DIGITS, _COARSE = 1e-7, 1e-3  # relative width at which a bisection ends, by default and for large matrices
 
 
 # --- model C with a bare mass: (63) ---------------------------------------------------------------------------------
 
 
-def contact_eigenvalues(coupling: Coupling, mass: float) -> NDArray[np.complex128]:
-    """Return the eigenvalues of a mass held by a sticking model C with one period of delay, (2,).
-
-    The matrix is (63) of Kikuuwe et al. 2006. Its trace is :math:`2 - a - b` and its determinant :math:`1 - b`, with
-    :math:`a = T^2 K / M` and :math:`b = T B / M`.
-
-    Parameters
-    ----------
-    coupling : Coupling
-        K, B and T.
-    mass : float
-        M [kg].
-    """
-    a, b = _measures(coupling, mass)
-    half, determinant = 1.0 - 0.5 * (a + b), 1.0 - b
-    root = np.sqrt(complex(half * half - determinant))
-    return np.array((half - root, half + root))
-
-
 def contact_is_stable(coupling: Coupling, mass: float) -> bool:
     """Return True if a mass held by a sticking model C settles.
 
-    The condition for (63) is :math:`a + 2 b < 4` with a and b greater than 0. It is Jury's test of the polynomial
+    The matrix of one period is (63) of Kikuuwe et al. 2006. Its trace is :math:`2 - a - b` and its determinant
+    :math:`1 - b`, with :math:`a = T^2 K / M` and :math:`b = T B / M`. The condition is :math:`a + 2 b < 4` with a and b
+    greater than 0. It is Jury's test of the polynomial
     :math:`z^2 - (2 - a - b) z + 1 - b`. The polynomial must be positive at z = -1 (the condition above) and at z = 1
     (``a > 0``; without stiffness there is no position of rest), and the determinant must be below 1 (``b > 0``; without
     damping the mass oscillates for ever).
     """
-    a, b = _measures(coupling, mass)
-    return a > 0.0 and b > 0.0 and a + 2.0 * b < 4.0
-
-
-def contact_is_nonoscillatory(coupling: Coupling, mass: float) -> bool:
-    r"""Return True if a mass held by a sticking model C settles without oscillation.
-
-    Both eigenvalues of (63) must be in (0, 1): real, :math:`(a + b)^2 \ge 4 a`; of equal sign, :math:`b < 1`; and
-    positive, :math:`a + b < 2`. The first two conditions do not imply the last: a = 3, b = 0.5 gives two negative real
-    eigenvalues.
-    """
-    a, b = _measures(coupling, mass)
-    return a > 0.0 and b < 1.0 and a + b < 2.0 and (a + b) ** 2 >= 4.0 * a
-
-
-def critical_stiffness(mass: float, period: float, *, nonoscillatory: bool = True) -> float:
-    """Return the supremum of the stable stiffness K [N/m] of a critically damped contact, B^2 = 4 K M.
-
-    The mass is in kg, and the contact follows (63). Kikuuwe et al. 2006 give T^2 < M/(4 K), the bound without
-    oscillation.
-    """
-    return (CRITICAL_NONOSCILLATORY if nonoscillatory else CRITICAL_STABLE) * mass / period**2
-
-
-def _measures(coupling: Coupling, mass: float) -> tuple[float, float]:
-    """Return a = T^2 K/M and b = T B/M."""
     require("mass", mass, "kg")
     T = coupling.period
-    return T * T * coupling.stiffness / mass, T * coupling.damping / mass
+    a, b = T * T * coupling.stiffness / mass, T * coupling.damping / mass
+    return a > 0.0 and b > 0.0 and a + 2.0 * b < 4.0
 
 
 # --- models B and C on an impedance device --------------------------------------------------------------------------
@@ -158,7 +104,7 @@ def settling_time(handle: Handle, coupling: Coupling) -> float:
     unstable. A hand on the handle adds damping, which shortens the decay of a weakly damped contact and prolongs the
     decay of a soft one.
     """
-    slowest = growth(stuck_matrix(coupling, handle))
+    slowest = loops.growth(loops.stuck_matrix(coupling, handle))
     if not slowest < 1.0:
         return math.inf
     return coupling.period * math.log(_REST) / math.log(slowest) if slowest > 0.0 else 0.0
@@ -175,13 +121,13 @@ def stiffness_rule(handle: Handle, damping: float, period: float = 1e-3) -> floa
 
 
 def _is_stable(handle: Handle, stiffness: float, damping: float, period: float) -> bool:
-    return growth(stuck_matrix(Coupling(stiffness, damping, period), handle)) < 1.0
+    return loops.growth(loops.stuck_matrix(Coupling(stiffness, damping, period), handle)) < 1.0
 
 
 # --- models A and D on an admittance device -------------------------------------------------------------------------
 
 
-def mass_limit(servo: PositionServo, period: float = 1e-3) -> float:
+def mass_limit(servo: loops.PositionServo, period: float = 1e-3) -> float:
     """Return the mass above which an arm in the hand does not oscillate while the contact slides [kg].
 
     The limit is found by bisection on the eigenvalues of `haptics.design.sliding_matrix`. It is infinite if the lag of
@@ -192,11 +138,11 @@ def mass_limit(servo: PositionServo, period: float = 1e-3) -> float:
         return 0.0
     # Without grip stiffness the arm stays where it is placed: one eigenvalue is exactly 1.
     still = 1.0 if servo.grip_stiffness > 0.0 else 1.0 + _ROUNDING
-    limit = edge(lambda mass: growth(sliding_matrix(mass, servo, period)) < still, _HEAVIEST, 0.5)
+    limit = edge(lambda mass: loops.growth(loops.sliding_matrix(mass, servo, period)) < still, _HEAVIEST, 0.5)
     return math.inf if limit is None else limit
 
 
-def sliding_mass_limit(arms: Sequence[SampledArm]) -> float:
+def sliding_mass_limit(arms: Sequence[loops.SampledArm]) -> float:
     """Return the mass above which a sliding contact is stable in all poses of an arm [kg].
 
     The limit is found by bisection on the eigenvalues of `haptics.design.SampledArm.sliding`, to a relative width of
@@ -213,20 +159,8 @@ def sliding_mass_limit(arms: Sequence[SampledArm]) -> float:
     return limit if limit > 2.0 * _LIGHTEST else 0.0
 
 
-def _spectral_radius_below_one(arm: SampledArm, mass: float) -> bool:
-    return growth(arm.sliding(mass)) < 1.0 + _SLOW * arm.period
-
-
-def mass_rule(servo: PositionServo) -> float:
-    r"""Return the rule of thumb for `mass_limit` [kg], for a servo without velocity reference and delay.
-
-    :math:`M > b^2 / (2 z (w b - 2 z k))` for a hand of stiffness k and damping b, from Routh's criterion for
-    :math:`M s^2 + (k + b s)\, w^2 / (s^2 + 2 z w s + w^2)`. It is infinite where :math:`w b \le 2 z k`: the servo lags
-    by 2 z / w, and the delayed spring of the hand generates more energy than its damper absorbs.
-    """
-    z, w, b = servo.damping_ratio, 2.0 * math.pi * servo.frequency, servo.grip_damping
-    surplus = w * b - 2.0 * z * servo.grip_stiffness
-    return b * b / (2.0 * z * surplus) if surplus > 0.0 else math.inf
+def _spectral_radius_below_one(arm: loops.SampledArm, mass: float) -> bool:
+    return loops.growth(arm.sliding(mass)) < 1.0 + _SLOW * arm.period
 
 
 # --- encoder quantisation -------------------------------------------------------------------------------------------
@@ -335,14 +269,9 @@ def require(name: str, value: float, unit: str, above: float = 0.0) -> None:
 if TYPE_CHECKING:
     from haptics.scenes.walls import Wall
 
-Side = tuple[float, float, bool]
-"""Stiffness [N/m] and damping [N s/m] of a wall, and True if friction can hold along it."""
+_CELLS = 300  # number of grid cells along the longer side of the workspace
 
-_CELLS = 300
-"""Number of grid cells along the longer side of the workspace."""
-
-_NEAR = 1.5
-"""Maximum distance to both surfaces, in grid cells, at a corner; from sqrt(2) on, no corner is missed."""
+_NEAR = 1.5  # maximum distance to both surfaces, in grid cells, at a corner; from sqrt(2) on, no corner is missed
 
 _SOFTEST = 1e-3
 _CORNER_ROUNDING = 1e-6
@@ -351,6 +280,7 @@ _CORNER_ROUNDING = 1e-6
 _CORNER_DIGITS = 1e-4
 
 
+@functools.lru_cache(maxsize=64)
 def corner_factor(
     handle: Handle, walls: tuple[Wall, Wall], cosine: float, period: float = 1e-3, coupling: Coupling | None = None
 ) -> float:
@@ -372,32 +302,27 @@ def corner_factor(
     coupling : Coupling, optional
         Spring and damper of the element, which can hold the handle at the same time.
     """
-    first, second = ((wall.stiffness, wall.damping, wall.friction > 0.0) for wall in walls)
-    return _factor(handle, first, second, round(abs(cosine), 2), period, coupling)
-
-
-@functools.lru_cache(maxsize=64)
-def _factor(
-    handle: Handle, first: Side, second: Side, cosine: float, period: float, coupling: Coupling | None
-) -> float:
-    flat, soft, damped = (stuck_matrix(Coupling(K, B, period), handle) for K, B in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)))
+    cosine = round(abs(cosine), 2)
+    flat, soft, damped = (
+        loops.stuck_matrix(Coupling(K, B, period), handle) for K, B in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
+    )
     by_stiffness, by_damping, still = soft - flat, damped - flat, np.kron(flat, np.eye(2))
     normals = np.array([(1.0, 0.0), (cosine, math.sqrt(max(1.0 - cosine * cosine, 0.0)))])
-    held = itertools.product(*((0.0, 1.0)[: 1 + side[2]] for side in (first, second)))  # along each wall: 1 holds
+    held = itertools.product(*((0.0, 1.0)[: 1 + (wall.friction > 0.0)] for wall in walls))  # along each wall: 1 holds
     own_couplings = [(0.0, 0.0)] if coupling is None else [(0.0, 0.0), (coupling.stiffness, coupling.damping)]
     factors = []
     for holds, own in itertools.product(held, own_couplings):
         axes = [np.outer(n, n) + h * (np.eye(2) - np.outer(n, n)) for n, h in zip(normals, holds, strict=True)]
-        springs = sum(side[0] * axis for side, axis in zip((first, second), axes, strict=True))
-        dampers = sum(side[1] * axis for side, axis in zip((first, second), axes, strict=True))
+        springs = sum(wall.stiffness * axis for wall, axis in zip(walls, axes, strict=True))
+        dampers = sum(wall.damping * axis for wall, axis in zip(walls, axes, strict=True))
         rest = still + np.kron(by_damping, dampers + own[1] * np.eye(2)) + np.kron(by_stiffness, own[0] * np.eye(2))
         stiffer = np.asarray(np.kron(by_stiffness, springs), np.float64)
-        factors.append(edge(partial(_corner_is_stable, rest, stiffer), _SOFTEST, 2.0, digits=_CORNER_DIGITS) or 0.0)
+
+        def is_stable(factor: float, rest: Matrix = rest, stiffer: Matrix = stiffer) -> bool:
+            return loops.growth(rest + factor * stiffer) < 1.0 + _CORNER_ROUNDING
+
+        factors.append(edge(is_stable, _SOFTEST, 2.0, digits=_CORNER_DIGITS) or 0.0)
     return min(factors)
-
-
-def _corner_is_stable(rest: NDArray[np.float64], stiffer: NDArray[np.float64], factor: float) -> bool:
-    return growth(rest + factor * stiffer) < 1.0 + _CORNER_ROUNDING
 
 
 @functools.lru_cache(maxsize=4)

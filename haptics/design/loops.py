@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import DeviceSpec
-from haptics.settings import bounded, check, documented, flag
+from haptics.settings import Checked, bounded, documented, flag
 
 Matrix = NDArray[np.float64]
 
@@ -34,20 +34,17 @@ FIRM_GRIP = (1000.0, 20.0)
 
 @documented
 @dataclass(frozen=True)
-class Coupling:
+class Coupling(Checked, section="coupling"):
     """Sampled spring and damper, the model of a sticking contact."""
 
     stiffness: float = bounded(minimum=0.0, unit="N/m", doc="stiffness K of the virtual coupling")
     damping: float = bounded(minimum=0.0, unit="N s/m", doc="damping B of the virtual coupling")
     period: float = bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time T between two samples")
 
-    def __post_init__(self) -> None:
-        check(self, "coupling")
-
 
 @documented
 @dataclass(frozen=True)
-class Handle:
+class Handle(Checked, section="handle"):
     """Handle of an impedance device, without the hand, which usually adds damping."""
 
     mass: float = bounded(above=0.0, unit="kg", doc="moving mass")
@@ -59,9 +56,6 @@ class Handle:
     velocity_lag: float = bounded(
         0.0, minimum=0.0, unit="s", doc="delay of the velocity relative to a backward difference"
     )
-
-    def __post_init__(self) -> None:
-        check(self, "handle")
 
     @classmethod
     def of(cls, spec: DeviceSpec) -> Self | None:
@@ -83,7 +77,7 @@ class Handle:
 
 @documented
 @dataclass(frozen=True)
-class PositionServo:
+class PositionServo(Checked, section="servo"):
     r"""Position-controlled arm of an admittance device, held by a hand.
 
     The arm obeys :math:`\ddot x = w^2 (r - x) + 2 z w (s \dot r - \dot x)` and is too stiff for the hand to deflect it.
@@ -103,9 +97,6 @@ class PositionServo:
     handle_mass: float = bounded(
         0.0, minimum=0.0, unit="kg", doc="mass beyond the force sensor, which shows its inertia as a force"
     )
-
-    def __post_init__(self) -> None:
-        check(self, "servo")
 
     @classmethod
     def of(cls, spec: DeviceSpec) -> Self | None:

@@ -34,6 +34,7 @@ from haptics.design.loops import Handle
 from haptics.device import DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.files import read_toml
+from haptics.settings import subtable
 
 
 @dataclass(frozen=True)
@@ -120,40 +121,34 @@ def read_measured(path: str | Path, device: str) -> Measured:
     where = f"session.measured = {str(path)!r}"
     content = read_toml(path, where, f"haptics calibrate device --device {device} makes such a file")
     try:
-        found = str(_table(content, "provenance").get("device", ""))
+        found = str(subtable(content, "provenance").get("device", ""))
         if found and found.split(maxsplit=1)[0] != device:
             raise ConfigurationError(f"is of the device {found!r}; must be of {device!r}.")
-        axes = _table(content, "axis")
+        axes = subtable(content, "axis")
         if not axes:
             raise ConfigurationError("has no table [axis.x].")
-        return Measured(tuple(_axis(name, _table(axes, name)) for name in axes), str(path))
+        found_axes = []
+        for name in axes:
+            where, table = f"axis.{name}", subtable(axes, name)
+            boundary = subtable(table, "boundary")
+            lag = _number(boundary, "velocity_lag_s", f"{where}.boundary") if boundary else 0.0
+            keys = ("mass_kg", "damping_ns_per_m", "delay_s", "resolution_m")
+            mass, damping, delay, resolution = (_number(table, key, where) for key in keys)
+            handle = Handle(mass, damping, delay, resolution, lag)
+            factor: float | None = None
+            if "stiffness_n_per_m" in boundary:
+                rate, contact, stiffness = (
+                    _number(boundary, key, f"{where}.boundary")
+                    for key in ("rate_hz", "damping_ns_per_m", "stiffness_n_per_m")
+                )
+                limit = stiffness_limit(handle, contact, 1.0 / rate) if rate > 0.0 else 0.0
+                if not (limit > 0.0 and stiffness > 0.0):
+                    raise ConfigurationError(f"{where}.boundary: no contact of these numbers is ever stable.")
+                factor = stiffness / limit
+            found_axes.append(MeasuredAxis(name, handle, factor))
+        return Measured(tuple(found_axes), str(path))
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
-
-
-def _axis(name: str, table: Mapping[str, Any]) -> MeasuredAxis:
-    where = f"axis.{name}"
-    boundary = _table(table, "boundary")
-    lag = _number(boundary, "velocity_lag_s", f"{where}.boundary") if boundary else 0.0
-    keys = ("mass_kg", "damping_ns_per_m", "delay_s", "resolution_m")
-    mass, damping, delay, resolution = (_number(table, key, where) for key in keys)
-    handle = Handle(mass, damping, delay, resolution, lag)
-    if "stiffness_n_per_m" not in boundary:
-        return MeasuredAxis(name, handle, None)
-    rate, contact, stiffness = (
-        _number(boundary, key, f"{where}.boundary") for key in ("rate_hz", "damping_ns_per_m", "stiffness_n_per_m")
-    )
-    limit = stiffness_limit(handle, contact, 1.0 / rate) if rate > 0.0 else 0.0
-    if not (limit > 0.0 and stiffness > 0.0):
-        raise ConfigurationError(f"{where}.boundary: no contact of these numbers is ever stable.")
-    return MeasuredAxis(name, handle, stiffness / limit)
-
-
-def _table(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
-    table = tables.get(name, {})
-    if not isinstance(table, dict):
-        raise ConfigurationError(f"{name} = {table!r}: must be a table.")
-    return table
 
 
 def _number(table: Mapping[str, Any], key: str, where: str) -> float:

@@ -23,39 +23,25 @@ sliding velocity, as in all elements.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from haptics.device import Causality
+from haptics.elements import classic_kernels as kernels
 from haptics.elements.catalogue import CLASSIC_MODELS, all_loaded
-from haptics.elements.classic_kernels import (
-    BRISTLE,
-    ELASTOPLASTIC,
-    EXPLICIT_ADMITTANCE,
-    EXPLICIT_IMPEDANCE,
-    HAYWARD_ARMSTRONG,
-    IWAN,
-    KARNOPP_ADMITTANCE,
-    KARNOPP_IMPEDANCE,
-    MAX_BRISTLES,
-    QUINN_ADMITTANCE,
-    QUINN_IMPEDANCE,
-    RAMP_ADMITTANCE,
-    RAMP_IMPEDANCE,
-    RESET_INTEGRATOR,
-)
-from haptics.elements.models import DAMPINGS, MASSES, STIFFNESSES, Element, period_field
+from haptics.elements.models import DAMPING, MASS, PERIOD, STIFFNESS, Element
 from haptics.friction.laws import Law
 from haptics.settings import bounded, documented
 
-
-def stiffness(doc: str) -> Any:
-    """Return the field of a stiffness; default from the experiments in Kikuuwe et al. 2006, section V."""
-    return bounded(6000.0, above=0.0, unit="N/m", slider=STIFFNESSES, doc=doc)
+_ADMITTANCE, _IMPEDANCE = Causality.ADMITTANCE, Causality.IMPEDANCE
 
 
-def damping(doc: str) -> Any:
-    """Return the field of a damping; default from the experiments in Kikuuwe et al. 2006, section V."""
-    return bounded(10.0, minimum=0.0, unit="N s/m", slider=DAMPINGS, doc=doc)
+class _LevelElement(Element):
+    """Element that evaluates the level of its law at a known speed."""
+
+    law_evaluation = "level"
+
+
+# The default stiffness and damping are those of the experiments in Kikuuwe et al. 2006, section V.
 
 
 # --- models of rigid contacts -----------------------------------------------------------------------------------------
@@ -67,22 +53,15 @@ _ZERO = "speed below which the velocity counts as zero"
 _CHANGE = "speed over which the force changes"
 
 
-def _mass(default: float) -> Any:
-    return bounded(default, above=0.0, unit="kg", slider=MASSES, doc="mass M that slides on the surface")
-
-
-def _threshold(default: float, doc: str) -> Any:
-    return bounded(default, above=0.0, unit="m/s", slider=(1e-3, 0.5), doc=doc)
-
-
-def _residual() -> Any:
-    doc = "fraction of its velocity at which a mass below the threshold moves"
-    return bounded(0.0, minimum=0.0, maximum=1.0, doc=doc)
+_THRESHOLD: dict[str, Any] = {"above": 0.0, "unit": "m/s", "slider": (1e-3, 0.5)}
+_RESIDUAL = "fraction of its velocity at which a mass below the threshold moves"
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class ExplicitCoulombAdmittance(Element):
+class ExplicitCoulombAdmittance(
+    Element, model="explicit-coulomb", kind=kernels.EXPLICIT_ADMITTANCE, causality=_ADMITTANCE
+):
     """A mass under the friction of its last velocity, f = Phi(v); it chatters at rest.
 
     See Kikuuwe et al. 2006, (6). The contact sticks only if the velocity was exactly zero.
@@ -93,18 +72,17 @@ class ExplicitCoulombAdmittance(Element):
         Any friction law.
     """
 
-    model: ClassVar[str] = "explicit-coulomb"
-    kind: ClassVar[int] = EXPLICIT_ADMITTANCE
-    causality: ClassVar[Causality] = Causality.ADMITTANCE
     law_evaluation = "force"
     law: Law
-    mass: float = _mass(2.0)
-    period: float = period_field()
+    mass: float = bounded(2.0, above=0.0, **MASS)
+    period: float = bounded(1e-3, **PERIOD)
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class ExplicitCoulombImpedance(Element):
+class ExplicitCoulombImpedance(
+    Element, model="explicit-coulomb", kind=kernels.EXPLICIT_IMPEDANCE, causality=_IMPEDANCE
+):
     """The friction law without modification, f = Phi(u) (Kikuuwe et al. 2006, (6)).
 
     The force jumps with the sign of the velocity. The contact sticks, without any force, only if the velocity is
@@ -116,17 +94,14 @@ class ExplicitCoulombImpedance(Element):
         Any friction law.
     """
 
-    model: ClassVar[str] = "explicit-coulomb"
-    kind: ClassVar[int] = EXPLICIT_IMPEDANCE
-    causality: ClassVar[Causality] = Causality.IMPEDANCE
     law_evaluation = "force"
     law: Law
-    period: float = period_field()
+    period: float = bounded(1e-3, **PERIOD)
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class ViscousRampAdmittance(Element):
+class ViscousRampAdmittance(_LevelElement, model="viscous-ramp", kind=kernels.RAMP_ADMITTANCE, causality=_ADMITTANCE):
     """A mass with very high viscosity in place of static friction.
 
     See Kikuuwe et al. 2006, (5); Martins and Oden 1983. Under a constant force h below the friction F the mass creeps
@@ -139,20 +114,16 @@ class ViscousRampAdmittance(Element):
         Isotropic friction law.
     """
 
-    model: ClassVar[str] = "viscous-ramp"
-    kind: ClassVar[int] = RAMP_ADMITTANCE
-    causality: ClassVar[Causality] = Causality.ADMITTANCE
     kernel_parameters = ("threshold",)
-    law_evaluation = "level"
     law: Law
-    mass: float = _mass(2.0)
-    threshold: float = _threshold(0.005, _RAMP)
-    period: float = period_field()
+    mass: float = bounded(2.0, above=0.0, **MASS)
+    threshold: float = bounded(0.005, **_THRESHOLD, doc=_RAMP)
+    period: float = bounded(1e-3, **PERIOD)
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class ViscousRampImpedance(Element):
+class ViscousRampImpedance(_LevelElement, model="viscous-ramp", kind=kernels.RAMP_IMPEDANCE, causality=_IMPEDANCE):
     """A very high viscosity in place of static friction.
 
     See Kikuuwe et al. 2006, (5); Martins and Oden 1983. The model has no state. The contact counts as sticking up to
@@ -164,19 +135,15 @@ class ViscousRampImpedance(Element):
         Isotropic friction law.
     """
 
-    model: ClassVar[str] = "viscous-ramp"
-    kind: ClassVar[int] = RAMP_IMPEDANCE
-    causality: ClassVar[Causality] = Causality.IMPEDANCE
     kernel_parameters = ("threshold",)
-    law_evaluation = "level"
     law: Law
-    threshold: float = _threshold(0.02, _RAMP)
-    period: float = period_field()
+    threshold: float = bounded(0.02, **_THRESHOLD, doc=_RAMP)
+    period: float = bounded(1e-3, **PERIOD)
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class KarnoppAdmittance(Element):
+class KarnoppAdmittance(_LevelElement, model="karnopp", kind=kernels.KARNOPP_ADMITTANCE, causality=_ADMITTANCE):
     """A mass whose velocity counts as zero below a threshold, where friction balances the force.
 
     See Karnopp 1985. The friction force is (3) of Kikuuwe et al. 2006. Below the threshold the mass keeps its momentum
@@ -191,21 +158,17 @@ class KarnoppAdmittance(Element):
         Isotropic friction law.
     """
 
-    model: ClassVar[str] = "karnopp"
-    kind: ClassVar[int] = KARNOPP_ADMITTANCE
-    causality: ClassVar[Causality] = Causality.ADMITTANCE
     kernel_parameters = ("threshold", "residual")
-    law_evaluation = "level"
     law: Law
-    mass: float = _mass(2.0)
-    threshold: float = _threshold(0.005, _ZERO)
-    residual: float = _residual()
-    period: float = period_field()
+    mass: float = bounded(2.0, above=0.0, **MASS)
+    threshold: float = bounded(0.005, **_THRESHOLD, doc=_ZERO)
+    residual: float = bounded(0.0, minimum=0.0, maximum=1.0, doc=_RESIDUAL)
+    period: float = bounded(1e-3, **PERIOD)
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class KarnoppImpedance(Element):
+class KarnoppImpedance(_LevelElement, model="karnopp", kind=kernels.KARNOPP_IMPEDANCE, causality=_IMPEDANCE):
     """`KarnoppAdmittance` pulled through a spring and damper.
 
     The coupling is that shown in Kikuuwe et al. 2006, Fig. 12(a). The force of the spring on the mass uses the velocity
@@ -218,23 +181,19 @@ class KarnoppImpedance(Element):
         Isotropic friction law.
     """
 
-    model: ClassVar[str] = "karnopp"
-    kind: ClassVar[int] = KARNOPP_IMPEDANCE
-    causality: ClassVar[Causality] = Causality.IMPEDANCE
     kernel_parameters = ("threshold", "residual")
-    law_evaluation = "level"
     law: Law
-    mass: float = _mass(0.3)
-    stiffness: float = stiffness("stiffness K of the virtual coupling")
-    damping: float = damping("damping B of the virtual coupling")
-    threshold: float = _threshold(0.02, _ZERO)
-    residual: float = _residual()
-    period: float = period_field()
+    mass: float = bounded(0.3, above=0.0, **MASS)
+    stiffness: float = bounded(6000.0, above=0.0, **STIFFNESS, doc="stiffness K of the virtual coupling")
+    damping: float = bounded(10.0, **DAMPING, doc="damping B of the virtual coupling")
+    threshold: float = bounded(0.02, **_THRESHOLD, doc=_ZERO)
+    residual: float = bounded(0.0, minimum=0.0, maximum=1.0, doc=_RESIDUAL)
+    period: float = bounded(1e-3, **PERIOD)
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class QuinnAdmittance(Element):
+class QuinnAdmittance(_LevelElement, model="quinn", kind=kernels.QUINN_ADMITTANCE, causality=_ADMITTANCE):
     """A mass under a force that is continuous in velocity and applied force.
 
     See Quinn 2004; Kikuuwe et al. 2006, (4). The level of the law at the present speed replaces the constant F of the
@@ -247,20 +206,16 @@ class QuinnAdmittance(Element):
         Isotropic friction law.
     """
 
-    model: ClassVar[str] = "quinn"
-    kind: ClassVar[int] = QUINN_ADMITTANCE
-    causality: ClassVar[Causality] = Causality.ADMITTANCE
     kernel_parameters = ("threshold",)
-    law_evaluation = "level"
     law: Law
-    mass: float = _mass(2.0)
-    threshold: float = _threshold(0.005, _CHANGE)
-    period: float = period_field()
+    mass: float = bounded(2.0, above=0.0, **MASS)
+    threshold: float = bounded(0.005, **_THRESHOLD, doc=_CHANGE)
+    period: float = bounded(1e-3, **PERIOD)
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class QuinnImpedance(Element):
+class QuinnImpedance(_LevelElement, model="quinn", kind=kernels.QUINN_IMPEDANCE, causality=_IMPEDANCE):
     """`QuinnAdmittance` pulled through a spring and damper.
 
     The coupling is that shown in Kikuuwe et al. 2006, Fig. 12(a). Stiffness and damping are limited as in
@@ -272,17 +227,13 @@ class QuinnImpedance(Element):
         Isotropic friction law.
     """
 
-    model: ClassVar[str] = "quinn"
-    kind: ClassVar[int] = QUINN_IMPEDANCE
-    causality: ClassVar[Causality] = Causality.IMPEDANCE
     kernel_parameters = ("threshold",)
-    law_evaluation = "level"
     law: Law
-    mass: float = _mass(0.3)
-    stiffness: float = stiffness("stiffness K of the virtual coupling")
-    damping: float = damping("damping B of the virtual coupling")
-    threshold: float = _threshold(0.02, _CHANGE)
-    period: float = period_field()
+    mass: float = bounded(0.3, above=0.0, **MASS)
+    stiffness: float = bounded(6000.0, above=0.0, **STIFFNESS, doc="stiffness K of the virtual coupling")
+    damping: float = bounded(10.0, **DAMPING, doc="damping B of the virtual coupling")
+    threshold: float = bounded(0.02, **_THRESHOLD, doc=_CHANGE)
+    period: float = bounded(1e-3, **PERIOD)
 
 
 # --- bristle models ---------------------------------------------------------------------------------------------------
@@ -299,7 +250,7 @@ _SPRING, _DAMPER = "stiffness K of the bristle", "damping B of the bristle"
 
 @documented
 @dataclass(frozen=True, eq=False)
-class Dahl(Element):
+class Dahl(_LevelElement, model="dahl", kind=kernels.BRISTLE, causality=_IMPEDANCE):
     """A bristle that yields more the closer it is to its limit, dz/dt = u - K |u| z/g (Dahl 1968).
 
     The force is K z; along a straight path it is exponential. This is the member of Dahl's family with exponent 1, in
@@ -312,18 +263,14 @@ class Dahl(Element):
         Isotropic friction law.
     """
 
-    model: ClassVar[str] = "dahl"
-    kind: ClassVar[int] = BRISTLE
-    causality: ClassVar[Causality] = Causality.IMPEDANCE
-    law_evaluation = "level"
     law: Law
-    stiffness: float = stiffness(_SPRING)
-    period: float = period_field()
+    stiffness: float = bounded(6000.0, above=0.0, **STIFFNESS, doc=_SPRING)
+    period: float = bounded(1e-3, **PERIOD)
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class LuGre(Element):
+class LuGre(_LevelElement, model="lugre", kind=kernels.BRISTLE, causality=_IMPEDANCE):
     """Dahl's bristle with a damper and a level that depends on the speed (Canudas de Wit et al. 1995).
 
     In two dimensions dz/dt = u - K |u| z/g as in Velenis et al. 2002, and f = K z + B dz/dt, with the mean of dz/dt
@@ -337,19 +284,15 @@ class LuGre(Element):
         Isotropic friction law.
     """
 
-    model: ClassVar[str] = "lugre"
-    kind: ClassVar[int] = BRISTLE
-    causality: ClassVar[Causality] = Causality.IMPEDANCE
-    law_evaluation = "level"
     law: Law
-    stiffness: float = stiffness(_SPRING)
-    damping: float = damping(_DAMPER)
-    period: float = period_field()
+    stiffness: float = bounded(6000.0, above=0.0, **STIFFNESS, doc=_SPRING)
+    damping: float = bounded(10.0, **DAMPING, doc=_DAMPER)
+    period: float = bounded(1e-3, **PERIOD)
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class Elastoplastic(Element):
+class Elastoplastic(_LevelElement, model="elastoplastic", kind=kernels.ELASTOPLASTIC, causality=_IMPEDANCE):
     """A bristle that is elastic up to a fraction of its limit and yields beyond (Dupont et al. 2002).
 
     The original model is one-dimensional. Here the bristle slips along its own deflection n = z/|z| at the rate of
@@ -363,23 +306,19 @@ class Elastoplastic(Element):
         Isotropic friction law.
     """
 
-    model: ClassVar[str] = "elastoplastic"
-    kind: ClassVar[int] = ELASTOPLASTIC
-    causality: ClassVar[Causality] = Causality.IMPEDANCE
     kernel_parameters = ("elastic_share",)
-    law_evaluation = "level"
     law: Law
-    stiffness: float = stiffness(_SPRING)
-    damping: float = damping(_DAMPER)
+    stiffness: float = bounded(6000.0, above=0.0, **STIFFNESS, doc=_SPRING)
+    damping: float = bounded(10.0, **DAMPING, doc=_DAMPER)
     elastic_share: float = bounded(
         0.7, minimum=0.0, maximum=0.99, doc="share of its limit up to which the bristle is elastic, z_ba/z_max"
     )
-    period: float = period_field()
+    period: float = bounded(1e-3, **PERIOD)
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class HaywardArmstrong(Element):
+class HaywardArmstrong(_LevelElement, model="hayward-armstrong", kind=kernels.HAYWARD_ARMSTRONG, causality=_IMPEDANCE):
     """A spring whose end sticks, creeps or slides (Hayward and Armstrong 2000).
 
     The spring is never longer than g/K. Below this limit its end creeps by ``|du| alpha(z) z`` with
@@ -393,23 +332,19 @@ class HaywardArmstrong(Element):
         Isotropic friction law.
     """
 
-    model: ClassVar[str] = "hayward-armstrong"
-    kind: ClassVar[int] = HAYWARD_ARMSTRONG
-    causality: ClassVar[Causality] = Causality.IMPEDANCE
     kernel_parameters = ("stick_share", "creep")
-    law_evaluation = "level"
     law: Law
-    stiffness: float = stiffness("stiffness K of the spring")
+    stiffness: float = bounded(6000.0, above=0.0, **STIFFNESS, doc="stiffness K of the spring")
     creep: float = bounded(1.0, minimum=0.0, maximum=1.0, doc="creep of the spring's end: 0 none, 1 as published")
     stick_share: float = bounded(
         0.7, minimum=0.1, maximum=1.0, doc="share of the spring's limit around which creep sets in"
     )
-    period: float = period_field()
+    period: float = bounded(1e-3, **PERIOD)
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class ResetIntegrator(Element):
+class ResetIntegrator(_LevelElement, model="reset-integrator", kind=kernels.RESET_INTEGRATOR, causality=_IMPEDANCE):
     """A spring and damper while it sticks, the law while it slips (Haessig and Friedland 1991).
 
     The velocity is integrated into the deflection z up to the limit g/K. The force is f = K (1 + stiction) z + B u
@@ -422,23 +357,19 @@ class ResetIntegrator(Element):
         Isotropic friction law.
     """
 
-    model: ClassVar[str] = "reset-integrator"
-    kind: ClassVar[int] = RESET_INTEGRATOR
-    causality: ClassVar[Causality] = Causality.IMPEDANCE
     kernel_parameters = ("stiction",)
-    law_evaluation = "level"
     law: Law
-    stiffness: float = stiffness(_SPRING)
-    damping: float = damping("damping while the bristle sticks")
+    stiffness: float = bounded(6000.0, above=0.0, **STIFFNESS, doc=_SPRING)
+    damping: float = bounded(10.0, **DAMPING, doc="damping while the bristle sticks")
     stiction: float = bounded(
         0.0, minimum=0.0, maximum=5.0, doc="share by which the force before break-away exceeds the law"
     )
-    period: float = period_field()
+    period: float = bounded(1e-3, **PERIOD)
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class Iwan(Element):
+class Iwan(Element, model="iwan", kind=kernels.IWAN, causality=_IMPEDANCE):
     """Elements of model C in parallel, each solved exactly.
 
     See Iwan 1966; Kikuuwe et al. 2006, section VI. `count` elements share `stiffness` in equal parts. Their break-away
@@ -457,25 +388,20 @@ class Iwan(Element):
         Friction law of all elements together; any law.
     """
 
-    model: ClassVar[str] = "iwan"
-    kind: ClassVar[int] = IWAN
-    causality: ClassVar[Causality] = Causality.IMPEDANCE
     law: Law
-    stiffness: float = stiffness("stiffness of all elements together, without the stiff one")
-    damping: float = damping("damping B of all elements together, divided like the law")
-    count: int = bounded(6, minimum=1, maximum=MAX_BRISTLES, doc="number of elements")
+    stiffness: float = bounded(
+        6000.0, above=0.0, **STIFFNESS, doc="stiffness of all elements together, without the stiff one"
+    )
+    damping: float = bounded(10.0, **DAMPING, doc="damping B of all elements together, divided like the law")
+    count: int = bounded(6, minimum=1, maximum=kernels.MAX_BRISTLES, doc="number of elements")
     spread: float = bounded(0.8, minimum=0.0, maximum=0.99, doc="relative spread of the elements' break-away forces")
     stiff_share: float = bounded(
         0.0, minimum=0.0, maximum=0.95, doc="share of the break-away force that one further, stiff element carries"
     )
     stiff_stiffness: float = bounded(
-        6000.0,
-        above=0.0,
-        unit="N/m",
-        slider=STIFFNESSES,
-        doc="stiffness of the stiff element, if stiff_share > 0",
+        6000.0, above=0.0, **STIFFNESS, doc="stiffness of the stiff element, if stiff_share > 0"
     )
-    period: float = period_field()
+    period: float = bounded(1e-3, **PERIOD)
 
     @property
     def coupling_stiffness(self) -> float:

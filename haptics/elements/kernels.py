@@ -43,11 +43,7 @@ MOTION = np.dtype(
 the other fields see `haptics.rendering.programs.Motion`.
 """
 
-PLACES = np.dtype(
-    [
-        *fields("<i8", "look_up table walls wall_count wall_part wall_emerge"),
-    ]
-)
+PLACES = np.dtype(fields("<i8", "look_up table walls wall_count wall_part wall_emerge"))
 """Parameters of an element on a scene: address of the look-up kernel and of its table, 0 if absent.
 
 ``walls`` is the address of ``wall_count`` walls, 0 if absent. ``wall_part`` and ``wall_emerge`` are addresses of

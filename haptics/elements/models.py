@@ -23,31 +23,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.device import Causality, Vector
-from haptics.elements.kernels import (
-    ELEMENT,
-    MODEL_A,
-    MODEL_B,
-    MODEL_C,
-    MODEL_D,
-    STATE_FIELDS,
-    step_address,
-    step_element,
-    step_record,
-)
+from haptics.elements import kernels
 from haptics.errors import ConfigurationError
 from haptics.friction.laws import Law, warn_if_ambiguous
 from haptics.jit import kernel
 from haptics.records import Rows, fields
-from haptics.settings import bounded, check, documented
+from haptics.settings import Checked, bounded, documented
 
 STEADIER = "a larger stiffness, damping or mass, or a higher rate"
 """Remedy in the warning about an element whose mobility is too large for its law."""
 
-MASSES, STIFFNESSES, DAMPINGS = (0.01, 20.0), (100.0, 50000.0), (0.1, 1000.0)
-"""Slider ranges of mass [kg], stiffness [N/m] and damping [N s/m]."""
+PERIOD: dict[str, Any] = {"above": 0.0, "maximum": 1.0, "unit": "s", "doc": "time T between two steps"}
+MASS: dict[str, Any] = {"unit": "kg", "slider": (0.01, 20.0), "doc": "mass M that slides on the surface"}
+STIFFNESS: dict[str, Any] = {"unit": "N/m", "slider": (100.0, 50000.0)}
+DAMPING: dict[str, Any] = {"minimum": 0.0, "unit": "N s/m", "slider": (0.1, 1000.0)}
+"""Common properties of the fields of elements."""
+
+_STIFFNESS = {**STIFFNESS, "minimum": 0.0, "doc": "stiffness K of the virtual coupling"}
+_DAMPING = {**DAMPING, "doc": "damping B of the virtual coupling"}
 
 
-class Element:
+class Element(Checked, section="element"):
     """Friction element: frozen parameters and a small state that `step` advances.
 
     Attributes
@@ -90,20 +86,20 @@ class Element:
     def __post_init__(self) -> None:
         if not isinstance(self.law, Law):
             raise ConfigurationError(f"law = {self.law!r}: must be a friction law such as Coulomb(4.0).")
-        check(self, "element")
+        super().__post_init__()
         if self.law_evaluation == "implicit":
             warn_if_ambiguous(self.law, self.mobility, STEADIER, depth=4)
         elif self.law_evaluation == "level" and not self.law.isotropic:
             raise ConfigurationError(
                 f"law.name = {self.law.name!r}: model {self.model} needs a law that is the same in all directions."
             )
-        object.__setattr__(self, "_record", np.zeros(1, ELEMENT))  # the dataclass is frozen
+        object.__setattr__(self, "_record", np.zeros(1, kernels.ELEMENT))  # the dataclass is frozen
         write_parameters(self, self._record)
 
     def reset(self, velocity: ArrayLike = (0.0, 0.0)) -> None:
         """Reset displacement and force to zero and set the velocity of the mass (A, B, D), (2,) [m/s]."""
         start = _finite_pair(velocity, "velocity")
-        for name, *_ in STATE_FIELDS:
+        for name, *_ in kernels.STATE_FIELDS:
             self._record[name] = 0
         self._record["mass_velocity"] = start
         self._record["sliding_velocity"] = start
@@ -127,7 +123,7 @@ class Element:
             If the input is not finite, which would corrupt the state permanently.
         """
         x, y = _finite_pair(input, "input")
-        step_record(self._ready_record, x, y)
+        kernels.step_record(self._ready_record, x, y)
         return np.array(self._record["output"][0])
 
     def __copy__(self) -> Self:
@@ -199,7 +195,7 @@ def functions_of(element: Element) -> tuple[int, int, str]:
 
 def write_step(element: Element, record: NDArray[Any]) -> None:
     """Write the address of the step kernel of `element` to a (1,) `record`, compiling it if necessary."""
-    record["step"] = step_address(element.kind, int(record["law"]["kind"][0]))
+    record["step"] = kernels.step_address(element.kind, int(record["law"]["kind"][0]))
 
 
 def _finite_pair(value: ArrayLike, name: str) -> tuple[float, float]:
@@ -212,23 +208,6 @@ def _finite_pair(value: ArrayLike, name: str) -> tuple[float, float]:
     raise ConfigurationError(f"{name} = {value!r}: must be two finite numbers.")
 
 
-def period_field() -> Any:
-    """Return the field of the time between two steps."""
-    return bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time T between two steps")
-
-
-def _mass(usual: float, **bounds: float) -> Any:
-    return bounded(unit="kg", usual=usual, slider=MASSES, doc="mass M that slides on the surface", **bounds)
-
-
-def _stiffness(usual: float) -> Any:
-    return bounded(minimum=0.0, unit="N/m", usual=usual, slider=STIFFNESSES, doc="stiffness K of the virtual coupling")
-
-
-def _damping(usual: float) -> Any:
-    return bounded(minimum=0.0, unit="N s/m", usual=usual, slider=DAMPINGS, doc="damping B of the virtual coupling")
-
-
 def _require_coupling(impedance: float) -> None:
     if not impedance > 0.0:
         raise ConfigurationError("element.stiffness = 0 with element.damping = 0: at least one must be greater than 0.")
@@ -236,7 +215,7 @@ def _require_coupling(impedance: float) -> None:
 
 @documented
 @dataclass(frozen=True, eq=False)
-class RigidAdmittance(Element):
+class RigidAdmittance(Element, model="A", kind=kernels.MODEL_A, causality=Causality.ADMITTANCE):
     """Model A: a mass sliding on a surface; force in, velocity out.
 
     See Kikuuwe et al. 2006, (12), (13), (26).
@@ -247,12 +226,9 @@ class RigidAdmittance(Element):
         Friction law of the surface.
     """
 
-    model: ClassVar[str] = "A"
-    kind: ClassVar[int] = MODEL_A
-    causality: ClassVar[Causality] = Causality.ADMITTANCE
     law: Law
-    mass: float = _mass(2.0, above=0.0)
-    period: float = period_field()
+    mass: float = bounded(usual=2.0, above=0.0, **MASS)
+    period: float = bounded(1e-3, **PERIOD)
 
     @property
     def mobility(self) -> float:
@@ -262,7 +238,7 @@ class RigidAdmittance(Element):
 
 @documented
 @dataclass(frozen=True, eq=False)
-class InertialImpedance(Element):
+class InertialImpedance(Element, model="B", kind=kernels.MODEL_B, causality=Causality.IMPEDANCE):
     """Model B: model A pulled through a spring and damper; velocity in, force out.
 
     See Kikuuwe et al. 2006, (29)-(36). Without mass it is identical to model C.
@@ -273,14 +249,11 @@ class InertialImpedance(Element):
         Friction law of the surface.
     """
 
-    model: ClassVar[str] = "B"
-    kind: ClassVar[int] = MODEL_B
-    causality: ClassVar[Causality] = Causality.IMPEDANCE
     law: Law
-    mass: float = _mass(0.1, minimum=0.0)
-    stiffness: float = _stiffness(6000.0)
-    damping: float = _damping(10.0)
-    period: float = period_field()
+    mass: float = bounded(usual=0.1, minimum=0.0, **MASS)
+    stiffness: float = bounded(usual=6000.0, **_STIFFNESS)
+    damping: float = bounded(usual=10.0, **_DAMPING)
+    period: float = bounded(1e-3, **PERIOD)
 
     @property
     def mobility(self) -> float:
@@ -292,7 +265,7 @@ class InertialImpedance(Element):
 
 @documented
 @dataclass(frozen=True, eq=False)
-class MasslessImpedance(Element):
+class MasslessImpedance(Element, model="C", kind=kernels.MODEL_C, causality=Causality.IMPEDANCE):
     """Model C: a spring and damper whose end slides; velocity in, force out.
 
     See Kikuuwe et al. 2006, (38)-(40). Stiffness or damping must be greater than 0. The default values of a session for
@@ -304,13 +277,10 @@ class MasslessImpedance(Element):
         Friction law of the surface.
     """
 
-    model: ClassVar[str] = "C"
-    kind: ClassVar[int] = MODEL_C
-    causality: ClassVar[Causality] = Causality.IMPEDANCE
     law: Law
-    stiffness: float = _stiffness(6000.0)
-    damping: float = _damping(10.0)
-    period: float = period_field()
+    stiffness: float = bounded(usual=6000.0, **_STIFFNESS)
+    damping: float = bounded(usual=10.0, **_DAMPING)
+    period: float = bounded(1e-3, **PERIOD)
 
     @property
     def mobility(self) -> float:
@@ -322,7 +292,7 @@ class MasslessImpedance(Element):
 
 @documented
 @dataclass(frozen=True, eq=False)
-class CompliantAdmittance(Element):
+class CompliantAdmittance(Element, model="D", kind=kernels.MODEL_D, causality=Causality.ADMITTANCE):
     """Model D: a mass on the end of model C; force in, velocity out.
 
     See Kikuuwe et al. 2006, (39)-(45). Stiffness or damping must be greater than 0.
@@ -333,14 +303,11 @@ class CompliantAdmittance(Element):
         Friction law of the surface.
     """
 
-    model: ClassVar[str] = "D"
-    kind: ClassVar[int] = MODEL_D
-    causality: ClassVar[Causality] = Causality.ADMITTANCE
     law: Law
-    mass: float = _mass(2.0, above=0.0)
-    stiffness: float = _stiffness(20000.0)
-    damping: float = _damping(400.0)
-    period: float = period_field()
+    mass: float = bounded(usual=2.0, above=0.0, **MASS)
+    stiffness: float = bounded(usual=20000.0, **_STIFFNESS)
+    damping: float = bounded(usual=400.0, **_DAMPING)
+    period: float = bounded(1e-3, **PERIOD)
 
     @property
     def mobility(self) -> float:
@@ -352,12 +319,7 @@ class CompliantAdmittance(Element):
 
 # --- simulation -------------------------------------------------------------------------------------------------------
 
-RESULT = np.dtype(
-    [
-        *fields("<f8", "output friction_force displacement velocity", 2),
-        ("sticking", "<i8"),
-    ]
-)
+RESULT = np.dtype([*fields("<f8", "output friction_force displacement velocity", 2), ("sticking", "<i8")])
 """Result of one step of `run_element`; see `Simulation`."""
 
 
@@ -394,7 +356,7 @@ def run_element(records: Rows, inputs: NDArray[np.float64], results: Rows) -> No
     """
     s = records[0]
     for k in range(len(inputs)):
-        step_element(s, inputs[k, 0], inputs[k, 1])
+        kernels.step_element(s, inputs[k, 0], inputs[k, 1])
         r = results[k]
         for i in range(2):
             r.output[i] = s.output[i]
@@ -453,7 +415,5 @@ class ElementRunner:
             raise ConfigurationError(f"inputs of shape {array.shape}: must be (n, 2) finite numbers.")
         results: NDArray[Any] = np.zeros(len(array), RESULT)
         run_element(self._record, array, results)
-        columns = {name: np.ascontiguousarray(results[name]) for name in ("output", "friction_force", "displacement")}
-        return Simulation(
-            **columns, velocity=np.ascontiguousarray(results["velocity"]), sticking=results["sticking"].astype(bool)
-        )
+        columns = {name: np.ascontiguousarray(results[name]) for name in RESULT.names or ()}
+        return Simulation(**{**columns, "sticking": columns["sticking"].astype(bool)})

@@ -37,7 +37,7 @@ from haptics.errors import ConfigurationError
 from haptics.friction.laws import Law
 from haptics.jit import kernel
 from haptics.records import Rows, fields
-from haptics.settings import bounded, check, documented
+from haptics.settings import Checked, bounded, documented
 
 # --- bodies, contacts and results -------------------------------------------------------------------------------------
 
@@ -94,25 +94,22 @@ class NetworkResult:
 
 @documented
 @dataclass(frozen=True)
-class Body:
+class Body(Checked, section="body"):
     """Parameters of a body: mass [kg], greater than 0."""
 
     mass: float = bounded(above=0.0, unit="kg", doc="mass")
 
-    def __post_init__(self) -> None:
-        check(self, "body")
-
 
 @documented
 @dataclass(frozen=True)
-class Spring:
+class Spring(Checked, section="spring"):
     """Parameters of a spring and damper: stiffness [N/m] and damping [N s/m], at least 0, not both 0."""
 
     stiffness: float = bounded(minimum=0.0, unit="N/m", doc="stiffness")
     damping: float = bounded(minimum=0.0, unit="N s/m", doc="damping")
 
     def __post_init__(self) -> None:
-        check(self, "spring")
+        super().__post_init__()
         if self.stiffness == 0.0 and self.damping == 0.0:
             raise ConfigurationError(
                 "spring.stiffness = 0 with spring.damping = 0: at least one must be greater than 0."
@@ -166,13 +163,7 @@ BODY = 2
 
 _ENDS: list[tuple[Any, ...]] = [("first", "<i8"), ("second", "<i8")]
 
-NODE = np.dtype(
-    [
-        ("kind", "<i8"),
-        ("inverse_mass", "<f8"),
-        *fields("<f8", "velocity position load", 2),
-    ]
-)
+NODE = np.dtype([("kind", "<i8"), ("inverse_mass", "<f8"), *fields("<f8", "velocity position load", 2)])
 """A body, a base or the wall; `load` is the force [N] of springs and contacts that accelerates it."""
 
 SPRING = np.dtype([*_ENDS, ("stiffness", "<f8"), ("damping", "<f8"), ("relaxed", "<f8", (2,))])
@@ -184,12 +175,7 @@ CONTACT = np.dtype([*PARAMETER_FIELDS, *STATE_FIELDS, *_ENDS])
 BODY_ROW = np.dtype([("body_velocity", "<f8", (2,)), ("body_position", "<f8", (2,))])
 """Recorded state of a body at one step."""
 
-CONTACT_ROW = np.dtype(
-    [
-        *fields("<f8", "friction_force displacement sliding_velocity", 2),
-        ("sticking", "?"),
-    ]
-)
+CONTACT_ROW = np.dtype([*fields("<f8", "friction_force displacement sliding_velocity", 2), ("sticking", "?")])
 """Recorded state of a contact at one step."""
 
 
@@ -261,15 +247,14 @@ def run_network(
 
 # --- network ----------------------------------------------------------------------------------------------------------
 
-_LANCZOS_STEPS = 200
-"""Maximum number of Lanczos steps: exact for as many bodies, accurate to about 1e-3 for more."""
+_LANCZOS_STEPS = 200  # maximum number of Lanczos steps: exact for as many bodies, accurate to about 1e-3 for more
 
 _KINDS = {"wall": WALL, "base": BASE, "body": BODY}
 
 
 @documented
 @dataclass(frozen=True, eq=False)
-class Network:
+class Network(Checked, section="network"):
     """Simulation of masses, springs and contacts in the plane.
 
     The module documents the computation of a tick. Parts may be added at any time, also between two steps. For motion
@@ -298,7 +283,7 @@ class Network:
     _elements: list[MasslessImpedance] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check(self, "network")
+        super().__post_init__()
         self._node("wall")
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -146,11 +146,7 @@ def element_fields(cls: type[Element]) -> list[dataclasses.Field[Any]]:
 
 
 def make_element(
-    model: str,
-    law: Mapping[str, Any],
-    element: Mapping[str, Any],
-    period: float,
-    causality: Causality | None = None,
+    model: str, law: Mapping[str, Any], element: Mapping[str, Any], period: float, causality: Causality | None = None
 ) -> Element:
     """Build the element of `model` from the tables of its law and parameters.
 

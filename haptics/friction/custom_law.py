@@ -23,7 +23,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +61,7 @@ MAX_SOURCE_LENGTH = 400_000
 RESERVED = frozenset({"name", "file", "source"})
 """Settings of the table ``law`` that cannot be names of parameters."""
 
-_NAME = "_level"
-"""Name of every function during compilation; its own name could shadow a function that it calls."""
+_NAME = "_level"  # name of every function during compilation; its own name could shadow a function that it calls
 
 _BUILTINS: dict[str, Any] = {"abs": abs, "min": min, "max": max, "float": float}
 _MODULES = frozenset({"math", "np"})
@@ -274,7 +273,7 @@ _SAMPLE_SPEEDS = _SPEEDS[[0, 1, *range(2, len(_SPEEDS), 100)]]
 
 
 @dataclass(frozen=True)
-class CustomLaw(Law):
+class CustomLaw(Law, kind=CUSTOM, name="custom"):
     """Friction law with a user-defined level, created by `friction_law` or from a file.
 
     The law is solved to machine precision by a bracketed search, also across jumps of the level. Where condition (15)
@@ -295,8 +294,6 @@ class CustomLaw(Law):
         negative or not finite anywhere between 0 and `MAX_SPEED`.
     """
 
-    kind: ClassVar[int] = CUSTOM
-    name: ClassVar[str] = "custom"
     source: str = field(repr=False)
     values: tuple[tuple[str, float], ...] = ()
 

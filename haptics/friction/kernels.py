@@ -39,8 +39,7 @@ ELLIPTIC = 5
 CLOSED_FORM = 16
 """Flag added to a kind: the law is solved by the approximation of the paper instead of exactly."""
 
-_SCAN = 512
-"""Number of points searched for the outermost solution of a custom law that violates condition (15)."""
+_SCAN = 512  # number of points searched for the outermost solution of a custom law that violates condition (15)
 
 
 @kernel

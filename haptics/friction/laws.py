@@ -27,8 +27,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,25 +35,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from haptics.device import Vector
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
-from haptics.friction.kernels import (
-    CLOSED_FORM,
-    DEAD_ZONE,
-    ELLIPTIC,
-    GAUSSIAN,
-    LAW,
-    LAW_NUMBERS,
-    STRIBECK,
-    VISCOUS,
-    isotropic_forces,
-    plane_forces,
-)
-from haptics.settings import bounded, check, documented
+from haptics.friction import kernels
+from haptics.settings import Checked, bounded, documented
 
 # --- base class -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Law(ABC):
+class Law(Checked, section="law"):
     """Friction law: level as a function of sliding speed, and its implicit counterpart.
 
     Attributes
@@ -69,13 +57,10 @@ class Law(ABC):
     name: ClassVar[str]
     isotropic: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        check(self, "law")
-
     @property
-    @abstractmethod
     def numbers(self) -> tuple[float, ...]:
-        """Parameters for the kernels, beginning with the break-away force."""
+        """Parameters for the kernels, beginning with the break-away force; by default the fields in order."""
+        return tuple(getattr(self, field.name) for field in fields(self))
 
     @property
     def breakaway_force(self) -> float:
@@ -114,11 +99,11 @@ class Law(ABC):
     @property
     def record(self) -> NDArray[Any]:
         """Kernel record of the law, (1,) of dtype `haptics.friction.kernels.LAW`."""
-        record = np.zeros(1, LAW)
+        record = np.zeros(1, kernels.LAW)
         record["kind"] = self.kind
         numbers = self.numbers
         record["numbers"][0][: len(numbers)] = numbers
-        record["numbers"][0][LAW_NUMBERS - 1] = self.mobility_limit
+        record["numbers"][0][kernels.LAW_NUMBERS - 1] = self.mobility_limit
         return record
 
     def __call__(self, velocity: ArrayLike) -> Vector:
@@ -168,9 +153,9 @@ class Law(ABC):
         rows = array.reshape(-1, array.shape[-1] if array.ndim else 1)
         result = np.empty_like(rows)
         if self.isotropic:
-            isotropic_forces(self.record, rows, float(mobility), result)
+            kernels.isotropic_forces(self.record, rows, float(mobility), result)
         elif rows.shape[1] == 2:
-            plane_forces(self.record, rows, float(mobility), result)
+            kernels.plane_forces(self.record, rows, float(mobility), result)
         else:
             raise ConfigurationError(f"law {self.name} exists in two dimensions only, not in {rows.shape[1]}.")
         return result.reshape(array.shape)[()]  # a scalar for a scalar
@@ -202,35 +187,25 @@ def warn_if_ambiguous(law: Law, mobility: float, remedy: str = "a smaller mobili
 # --- isotropic laws ---------------------------------------------------------------------------------------------------
 
 
+_LEVEL: dict[str, Any] = {"minimum": 0.0, "unit": "N", "slider": (0.0, 8.0)}
+_VISCOSITY: dict[str, Any] = {"minimum": 0.0, "unit": "N s/m", "slider": (0.0, 50.0)}
+
+
 @documented
 @dataclass(frozen=True)
-class Coulomb(Law):
+class Coulomb(Law, kind=kernels.VISCOUS, name="coulomb"):
     """Dry friction of constant level: F v/|v| (Kikuuwe et al. 2006, (2); counterpart (23), (53))."""
 
-    kind: ClassVar[int] = VISCOUS
-    name: ClassVar[str] = "coulomb"
-    force: float = bounded(minimum=0.0, unit="N", usual=(6.0, 4.0), slider=(0.0, 8.0), doc="friction force F")
-
-    @property
-    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
-        return self.force, 0.0
+    force: float = bounded(usual=(6.0, 4.0), **_LEVEL, doc="friction force F")
 
 
 @documented
 @dataclass(frozen=True)
-class CoulombViscous(Law):
+class CoulombViscous(Law, kind=kernels.VISCOUS, name="coulomb-viscous"):
     """Dry and viscous friction: F v/|v| + D v (Kikuuwe et al. 2006, (24), (54); counterpart (25), (55))."""
 
-    kind: ClassVar[int] = VISCOUS
-    name: ClassVar[str] = "coulomb-viscous"
-    force: float = bounded(
-        minimum=0.0, unit="N", usual=(6.0, 4.0), slider=(0.0, 8.0), doc="friction force F at vanishing speed"
-    )
-    viscosity: float = bounded(minimum=0.0, unit="N s/m", usual=5.0, slider=(0.0, 50.0), doc="viscosity D")
-
-    @property
-    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
-        return self.force, self.viscosity
+    force: float = bounded(usual=(6.0, 4.0), **_LEVEL, doc="friction force F at vanishing speed")
+    viscosity: float = bounded(usual=5.0, **_VISCOSITY, doc="viscosity D")
 
 
 @dataclass(frozen=True)
@@ -239,16 +214,12 @@ class _StribeckShape(Law):
 
     steepness: ClassVar[float]
     """Steepest fall of the shape, in units of (F_s - F_c)/v_s."""
-    kinetic_force: float = bounded(
-        minimum=0.0, unit="N", usual=(5.0, 3.0), slider=(0.0, 8.0), doc="friction force F_c towards high speed"
-    )
-    static_force: float = bounded(
-        minimum=0.0, unit="N", usual=(6.0, 4.0), slider=(0.0, 8.0), doc="break-away force F_s, at least kinetic_force"
-    )
+    kinetic_force: float = bounded(usual=(5.0, 3.0), **_LEVEL, doc="friction force F_c towards high speed")
+    static_force: float = bounded(usual=(6.0, 4.0), **_LEVEL, doc="break-away force F_s, at least kinetic_force")
     stribeck_velocity: float = bounded(
         above=0.0, unit="m/s", usual=0.15, slider=(1e-3, 1.0), doc="speed v_s over which the friction falls"
     )
-    viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", slider=(0.0, 50.0), doc="viscosity D")
+    viscosity: float = bounded(0.0, **_VISCOSITY, doc="viscosity D")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -271,52 +242,36 @@ class _StribeckShape(Law):
 
 @documented
 @dataclass(frozen=True)
-class Stribeck(_StribeckShape):
+class Stribeck(_StribeckShape, kind=kernels.STRIBECK, name="stribeck", steepness=1.0):
     """Friction that falls from a static to a kinetic level: :math:`F_c + (F_s - F_c) e^{-s/v_s} + D s`.
 
     The law is solved to machine precision by Halley's iteration. It falls at ``(F_s - F_c)/v_s - D`` at zero speed.
     Where this is positive, condition (15) bounds the mobility of the element.
     """
 
-    kind: ClassVar[int] = STRIBECK
-    name: ClassVar[str] = "stribeck"
-    steepness: ClassVar[float] = 1.0
-
 
 @documented
 @dataclass(frozen=True)
-class GaussianStribeck(_StribeckShape):
+class GaussianStribeck(
+    _StribeckShape, kind=kernels.GAUSSIAN, name="gaussian-stribeck", steepness=math.sqrt(2.0 / math.e)
+):
     """Friction with a Gaussian fall to the kinetic level: :math:`F_c + (F_s - F_c) e^{-(s/v_s)^2} + D s`.
 
     The parameters are the same as for `Stribeck`. Unlike that law, the level starts with zero slope and falls fastest
     at ``v_s / sqrt(2)``. The solution has no closed form.
     """
 
-    kind: ClassVar[int] = GAUSSIAN
-    name: ClassVar[str] = "gaussian-stribeck"
-    steepness: ClassVar[float] = math.sqrt(2.0 / math.e)
-
 
 @documented
 @dataclass(frozen=True)
-class DeadZoneViscous(Law):
+class DeadZoneViscous(Law, kind=kernels.DEAD_ZONE, name="dead-zone-viscous"):
     """Dry friction with a viscosity that starts above a speed w: F + D max(s - w, 0)."""
 
-    kind: ClassVar[int] = DEAD_ZONE
-    name: ClassVar[str] = "dead-zone-viscous"
-    force: float = bounded(
-        minimum=0.0, unit="N", usual=(6.0, 4.0), slider=(0.0, 8.0), doc="friction force F below the speed w"
-    )
-    viscosity: float = bounded(
-        minimum=0.0, unit="N s/m", usual=10.0, slider=(0.0, 50.0), doc="viscosity D above the speed w"
-    )
+    force: float = bounded(usual=(6.0, 4.0), **_LEVEL, doc="friction force F below the speed w")
+    viscosity: float = bounded(usual=10.0, **_VISCOSITY, doc="viscosity D above the speed w")
     dead_zone: float = bounded(
         minimum=0.0, unit="m/s", usual=0.1, slider=(0.0, 1.0), doc="speed w at which the viscosity sets in"
     )
-
-    @property
-    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
-        return self.force, self.viscosity, self.dead_zone
 
     @property
     def slopes(self) -> tuple[float, float]:  # noqa: D102 (inherited)
@@ -333,30 +288,23 @@ class DeadZoneViscous(Law):
 # formulation (52) of Kikuuwe et al. 2006 does not guarantee this.
 
 
-def _force(usual: tuple[float, float], doc: str) -> Any:
-    return bounded(minimum=1e-6, maximum=1e6, unit="N", usual=usual, slider=(0.05, 8.0), doc=doc)
-
-
-def _angle(doc: str) -> Any:
-    return bounded(0.0, minimum=-6.3, maximum=6.3, unit="rad", slider=(-1.6, 1.6), doc=doc)
+_FORCE: dict[str, Any] = {"minimum": 1e-6, "maximum": 1e6, "unit": "N", "slider": (0.05, 8.0)}
+_ANGLE: dict[str, Any] = {"minimum": -6.3, "maximum": 6.3, "unit": "rad", "slider": (-1.6, 1.6)}
 
 
 @documented
 @dataclass(frozen=True)
-class Elliptic(Law):
+class Elliptic(Law, kind=kernels.ELLIPTIC, name="elliptic", isotropic=False):
     """Dry friction with different forces along two axes: F^2 v/|F v| + D v, F = diag(F_x, F_y).
 
     The forces at rest fill an ellipse. While sliding, the force maximises the dissipated power, so that it is parallel
     to the velocity only along the axes.
     """
 
-    kind: ClassVar[int] = ELLIPTIC
-    name: ClassVar[str] = "elliptic"
-    isotropic: ClassVar[bool] = False
-    force_x: float = _force((6.0, 4.0), "friction force along the first axis")
-    force_y: float = _force((3.0, 2.0), "friction force along the second axis")
-    angle: float = _angle("direction of the law's first axis, counter-clockwise")
-    viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", slider=(0.0, 50.0), doc="viscosity D")
+    force_x: float = bounded(usual=(6.0, 4.0), **_FORCE, doc="friction force along the first axis")
+    force_y: float = bounded(usual=(3.0, 2.0), **_FORCE, doc="friction force along the second axis")
+    angle: float = bounded(0.0, **_ANGLE, doc="direction of the law's first axis, counter-clockwise")
+    viscosity: float = bounded(0.0, **_VISCOSITY, doc="viscosity D")
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
@@ -366,21 +314,20 @@ class Elliptic(Law):
 
 @documented
 @dataclass(frozen=True)
-class Asymmetric(Law):
+class Asymmetric(Law, kind=kernels.ELLIPTIC, name="asymmetric", isotropic=False):
     """Dry friction with different forces forwards, backwards and sideways.
 
     Along the first axis this is the one-dimensional law with different levels for v > 0 and v < 0. In the plane the
     forces at rest fill two half-ellipses that join smoothly. The solution has the properties described for `Elliptic`.
     """
 
-    kind: ClassVar[int] = ELLIPTIC
-    name: ClassVar[str] = "asymmetric"
-    isotropic: ClassVar[bool] = False
-    forward_force: float = _force((6.0, 4.0), "friction force while sliding in the direction of the axis")
-    backward_force: float = _force((5.0, 3.0), "friction force while sliding against the axis")
-    sideways_force: float = _force((6.0, 4.0), "friction force across the axis")
-    angle: float = _angle("direction of the axis, counter-clockwise")
-    viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", slider=(0.0, 50.0), doc="viscosity D")
+    forward_force: float = bounded(
+        usual=(6.0, 4.0), **_FORCE, doc="friction force while sliding in the direction of the axis"
+    )
+    backward_force: float = bounded(usual=(5.0, 3.0), **_FORCE, doc="friction force while sliding against the axis")
+    sideways_force: float = bounded(usual=(6.0, 4.0), **_FORCE, doc="friction force across the axis")
+    angle: float = bounded(0.0, **_ANGLE, doc="direction of the axis, counter-clockwise")
+    viscosity: float = bounded(0.0, **_VISCOSITY, doc="viscosity D")
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
@@ -395,7 +342,7 @@ CLOSED_FORM_SLOPE = 0.1
 
 
 @dataclass(frozen=True)
-class ClosedForm(Law):
+class ClosedForm(Law, name="closed-form"):
     """Any law, solved by the closed-form approximation: (46), (57), and (59) if anisotropic.
 
     The numbers refer to Kikuuwe et al. 2006. For comparison only: the approximation loses part of a break-away peak, a
@@ -408,7 +355,6 @@ class ClosedForm(Law):
         The approximated law.
     """
 
-    name: ClassVar[str] = "closed-form"
     law: Law
 
     def __post_init__(self) -> None:
@@ -435,5 +381,5 @@ class ClosedForm(Law):
     @property
     def record(self) -> NDArray[Any]:  # noqa: D102 (inherited)
         record = self.law.record
-        record["kind"] |= CLOSED_FORM
+        record["kind"] |= kernels.CLOSED_FORM
         return record

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from haptics.device import Causality
 from haptics.records import UNUSABLE, Rows, Status
-from haptics.settings import bounded, check, documented
+from haptics.settings import Checked, bounded, documented
 
 # --- certificate ------------------------------------------------------------------------------------------------------
 
@@ -43,11 +43,9 @@ NOT_PRINTED = ("late_ticks", "histograms")
 MAX_EXACT_VALUES = 1 << 16
 """Largest number of distinct values stored per duration."""
 
-_MIN_BIN = 1e-9
-"""Resolution to which values are rounded first if `MAX_EXACT_VALUES` is exceeded [s]."""
+_MIN_BIN = 1e-9  # resolution to which values are rounded first if `MAX_EXACT_VALUES` is exceeded [s]
 
-_STAGED = 4096
-"""Rows buffered before they are processed: a live recorder delivers about twenty at a time."""
+_STAGED = 4096  # rows buffered before they are processed: a live recorder delivers about twenty at a time
 
 
 def quantiles(values: NDArray[np.float64], *, scale: float, p999: bool = False) -> dict[str, float]:
@@ -300,7 +298,7 @@ def real_time_factor(simulated: float, used: dict[str, Any]) -> float | None:
 
 @documented
 @dataclass(frozen=True)
-class Fitness:
+class Fitness(Checked, section="fitness"):
     """The table ``fitness``: limits of the timing of a fit run."""
 
     late_share: float = bounded(0.05, minimum=0.0, maximum=1.0, doc="largest share of ticks that started or ended late")
@@ -310,9 +308,6 @@ class Fitness:
     )
     longest_gap: float = bounded(0.1, above=0.0, unit="s", doc="longest time between two ticks")
     lost_ticks: float = bounded(0.0, minimum=0.0, doc="largest number of ticks executed but not recorded")
-
-    def __post_init__(self) -> None:
-        check(self, "fitness")
 
     def evaluate(self, timing: dict[str, Any], fault: str | None = None) -> list[str]:
         """Return the reasons why a run with the certificate `timing` is not fit; empty if it is fit.

@@ -15,19 +15,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from haptics import records
 from haptics.device import DEAD_MAN_BUTTON, checked_channels
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording.recording import FILE_SHA256, ORIGIN, ORIGIN_UTC, ROWS_SHA256, Recording
-from haptics.records import (
-    LATE_FRACTION,
-    ROW_UNITS,
-    Permission,
-    Rows,
-    Status,
-    columns_with,
-    missing_columns,
-    units_with,
-)
+from haptics.records import Permission, Rows, Status
 
 OK, VIOLATED, INCOMPLETE = "ok", "violated", "incomplete"
 
@@ -155,7 +147,7 @@ def _columns(recording: Recording) -> Iterator[Finding]:
     """Yield findings about the columns and their units."""
     dtype, units = recording.table.dtype, recording.metadata.get("columns", {})
     names = dtype.names or ()
-    missing = missing_columns(names, recording.metadata["format"])
+    missing = records.missing_columns(names, recording.metadata["format"])
     if missing:
         yield Finding("columns", INCOMPLETE, f"the table of ticks lacks {', '.join(missing)}.")
     try:
@@ -163,12 +155,12 @@ def _columns(recording: Recording) -> Iterator[Finding]:
     except ConfigurationError as error:
         yield Finding("columns", VIOLATED, str(error))
         return
-    ours, expected = units_with(channels), columns_with(channels)
+    ours, expected = records.units_with(channels), records.columns_with(channels)
     described = sorted(names) == sorted(units) and all(unit == ours.get(name, unit) for name, unit in units.items())
     if not described:
         words = "the described columns differ from those of the table of ticks, or have other units."
         yield Finding("columns", VIOLATED, words)
-    for name in ours.keys() - ROW_UNITS.keys():
+    for name in ours.keys() - records.ROW_UNITS.keys():
         if name not in names or dtype[name] != expected[name]:
             yield Finding(
                 "columns", VIOLATED, f"the table of ticks lacks the column {name}, which its device measures."
@@ -253,8 +245,20 @@ class Scan:
         if self.older_settings is None and len(older):
             self.older_settings = int(ticks[older[0]])
         self._version = int(versions[-1])
-        with np.errstate(all="ignore"):
-            self._times(rows, ticks, status, ticks != before + 1)
+        period, skipped = self._period, ticks != before + 1
+        if not np.isnan(period):
+            late, taken, written, gate = (np.array(rows[name]) for name in _DURATIONS_AND_GATE)
+            with np.errstate(all="ignore"):
+                self._count(ticks, TIME, rows["time"] != ticks * period)
+                self._count(ticks, LATENESS, ~((late >= -_ROUNDING) & (late < period + _ROUNDING)))
+                orderly = (written >= -_ROUNDING) & (written <= taken + _ROUNDING) & np.isfinite(taken)
+                self._count(ticks, HANDED_OVER, ~orderly)
+                started_late = late > records.LATE_FRACTION * period
+                self._count(ticks, STARTED_LATE, ((status & _STARTED_LATE) != 0) != started_late)
+                self._count(ticks, ENDED_LATE, ((status & _ENDED_LATE) != 0) != (late + taken > period))
+                self._count(ticks, AFTER_SKIP, ((status & _AFTER_SKIP) != 0) & ~skipped)
+                self._count(ticks, UNDEFINED_FLAG, (status & ~np.uint32(_ALL_FLAGS)) != 0)
+                self._count(ticks, GATE, ~((gate >= 0.0) & (gate <= 1.0)))
         permission = np.array(rows["permission"])
         released, ending = (permission & _RELEASED) != 0, (permission & _ENDING) != 0
         self._count(ticks, UNDEFINED_BIT, (permission & ~np.uint32(_RELEASED | _ENDING)) != 0)
@@ -270,23 +274,6 @@ class Scan:
         """Yield a finding for each violated rule."""
         for (rule, words), (count, tick) in sorted(self._broken.items(), key=lambda one: _RULES.index(one[0])):
             yield Finding(rule, VIOLATED, f"{words}, first in tick {tick} ({count} ticks).", tick)
-
-    def _times(
-        self, rows: Rows, ticks: NDArray[np.int64], status: NDArray[np.uint32], skipped: NDArray[np.bool_]
-    ) -> None:
-        period = self._period
-        if np.isnan(period):
-            return
-        late, taken, written, gate = (np.array(rows[name]) for name in _DURATIONS_AND_GATE)
-        self._count(ticks, TIME, rows["time"] != ticks * period)
-        self._count(ticks, LATENESS, ~((late >= -_ROUNDING) & (late < period + _ROUNDING)))
-        orderly = (written >= -_ROUNDING) & (written <= taken + _ROUNDING) & np.isfinite(taken)
-        self._count(ticks, HANDED_OVER, ~orderly)
-        self._count(ticks, STARTED_LATE, ((status & _STARTED_LATE) != 0) != (late > LATE_FRACTION * period))
-        self._count(ticks, ENDED_LATE, ((status & _ENDED_LATE) != 0) != (late + taken > period))
-        self._count(ticks, AFTER_SKIP, ((status & _AFTER_SKIP) != 0) & ~skipped)
-        self._count(ticks, UNDEFINED_FLAG, (status & ~np.uint32(_ALL_FLAGS)) != 0)
-        self._count(ticks, GATE, ~((gate >= 0.0) & (gate <= 1.0)))
 
     def _count(self, ticks: NDArray[np.int64], rule: tuple[str, str], where: NDArray[np.bool_]) -> None:
         count = int(np.count_nonzero(where))

@@ -8,7 +8,6 @@ parameters or data differ from the original run.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,8 +47,7 @@ A session changes the parameters of a function but not its source. Compiling a f
 EASES_DOWN = 3
 """First format in which the force also eases down, not only up, after a change of parameters."""
 
-_ROWS_PER_CALL = 32_768
-"""Number of rows computed at a time."""
+_ROWS_PER_CALL = 32_768  # number of rows computed at a time
 
 
 @dataclass(frozen=True)
@@ -91,40 +89,10 @@ def verify(recording: Recording) -> Verification:
         If the recording lacks information that a replay needs.
     """
     scan = Scan.of(recording)
-    mismatches, first = 0, None
-    for recorded, computed in _computed(recording, recording.chunks(rows=_ROWS_PER_CALL, stop=scan.gap)):
-        where = np.flatnonzero(_differing(recorded, computed))
-        mismatches += len(where)
-        if first is None and len(where):
-            first = int(recorded["tick"][where[0]])
-    findings = list(check_recording(recording, scan))
-    if mismatches:
-        words = f"{mismatches} of {scan.gap} ticks come out differently when they are computed again."
-        findings.insert(0, Finding("replay", VIOLATED, words, first))
-    return Verification(scan.gap, mismatches, first, tuple(findings))
-
-
-def recompute(recording: Recording, rows: Rows) -> Rows:
-    """Return the initial `rows` of `recording` as trace rows with recomputed outputs."""
-    parts = [computed for _, computed in _computed(recording, [rows])]
-    return np.concatenate(parts) if parts else rows
-
-
-def _computed(recording: Recording, pieces: Iterable[Rows]) -> Iterator[tuple[Rows, Rows]]:
-    """Yield pairs of recorded and recomputed rows, in groups with the same settings.
-
-    Parameters
-    ----------
-    recording : Recording
-        The recording.
-    pieces : iterable of structured arrays
-        Rows of the recording, from the first one on.
-    """
+    mismatches, first_mismatch = 0, None
     try:
         rendering, current = None, None
-        for rows in pieces:
-            if not len(rows):
-                continue
+        for rows in recording.chunks(rows=_ROWS_PER_CALL, stop=scan.gap):
             if rendering is None:
                 sources = {str(entry["law"].get("source")) for entry in recording.settings if "law" in entry}
                 if len(sources) > MAX_LAWS:  # compiling each takes seconds
@@ -137,18 +105,26 @@ def _computed(recording: Recording, pieces: Iterable[Rows]) -> Iterator[tuple[Ro
                 rendering = Rendering(first, spec_of(recording.metadata), limits, eases_down=eases)
             versions = np.array(rows["settings_version"])
             edges = [0, *(np.flatnonzero(np.diff(versions)) + 1).tolist(), len(versions)]
-            for start, stop in itertools.pairwise(edges):
+            for start, stop in itertools.pairwise(edges):  # rows with the same settings
                 version = int(versions[start])
                 if version != current:
                     entry, current = journal[version], version
                     program = _program(recording, entry) if version else first
                     rendering.switch_program(program, int(entry.get("program", 0)), version)
                 recorded = with_missing_columns(rows[start:stop])
-                yield recorded, rendering.recompute(recorded)
+                where = np.flatnonzero(_differing(recorded, rendering.recompute(recorded)))
+                mismatches += len(where)
+                if first_mismatch is None and len(where):
+                    first_mismatch = int(recorded["tick"][where[0]])
     except RecordingError:
         raise
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{recording.folder} does not hold what a replay needs: {error}.") from error
+    findings = list(check_recording(recording, scan))
+    if mismatches:
+        words = f"{mismatches} of {scan.gap} ticks come out differently when they are computed again."
+        findings.insert(0, Finding("replay", VIOLATED, words, first_mismatch))
+    return Verification(scan.gap, mismatches, first_mismatch, tuple(findings))
 
 
 def _program(recording: Recording, entry: dict[str, Any]) -> Program:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import math
 import os
 import zipfile
 import zlib
@@ -25,7 +24,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from haptics.errors import RecordingError
-from haptics.files import Header, read_header
+from haptics.files import Header, array_from_npy, read_header
 from haptics.records import COLUMNS, MAX_COLUMNS, NEUTRAL, ROW, Rows, column, missing_columns, safe_column
 
 MAX_ROWS = 100_000_000
@@ -34,8 +33,7 @@ MAX_ROWS = 100_000_000
 CHUNK_ROWS = 65_536
 """Default number of rows per chunk (about 18 MB)."""
 
-_BUFFER_SIZE = 1 << 25
-"""Size limit of a chunk [bytes]; tables with many columns are read in chunks of fewer rows."""
+_BUFFER_SIZE = 1 << 25  # size limit of a chunk [bytes]; tables with many columns are read in chunks of fewer rows
 
 _ROWS_PER_READ = 1 << 20
 
@@ -397,11 +395,9 @@ BLOCK_ROWS = 32_768
 
 _MAX_BLOCK_BYTES = 1 << 26
 _MAX_HEADER_BYTES = 1 << 16
-_MAX_LEGACY_BYTES = 1 << 30
-"""Size limit of files packed by older versions, which are unpacked in memory [bytes]."""
+_MAX_LEGACY_BYTES = 1 << 30  # size limit of files packed by older versions, which are unpacked in memory [bytes]
 
-_CACHED_BLOCKS = 2
-"""Number of decompressed blocks kept in memory for repeated access."""
+_CACHED_BLOCKS = 2  # number of decompressed blocks kept in memory for repeated access
 
 _DAMAGED = (
     *(OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile, zlib.error),
@@ -558,11 +554,7 @@ def _member(archive: zipfile.ZipFile, name: str, largest: int) -> NDArray[Any]:
         data = member.read(largest + _MAX_HEADER_BYTES + 1)
     if len(data) > largest + _MAX_HEADER_BYTES:
         raise ValueError(f"{name} is too large")
-    file = io.BytesIO(data)
-    header = read_header(file)
-    if header.descr not in ("|u1", "<i8") or header.fortran_order:
+    array = array_from_npy(data, name)
+    if array is None or array.dtype.str not in ("|u1", "<i8"):
         raise ValueError(f"{name} has another type")
-    kind = np.dtype(header.descr)
-    if math.prod(header.shape) * kind.itemsize != len(data) - file.tell():
-        raise ValueError(f"{name} is cut short")
-    return np.frombuffer(data, kind, offset=file.tell()).reshape(header.shape).copy()
+    return array

@@ -47,7 +47,7 @@ from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
 from haptics.records import Status
-from haptics.settings import bounded, build, check, choice, documented, flag
+from haptics.settings import Checked, bounded, build, choice, documented, flag
 
 NOT_FINITE = int(Status.NOT_FINITE)
 ASTRAY = int(Status.ASTRAY)
@@ -80,7 +80,7 @@ DEAD_MAN_SWITCHES = ("none", "key", "button")
 
 @documented
 @dataclass(frozen=True)
-class Limits:
+class Limits(Checked, section="envelope"):
     """Limits that the envelope enforces; see `DeviceSpec` for the meaning of each."""
 
     max_force: float = bounded(above=0.0, unit="N", doc="norm of the commanded force (impedance)")
@@ -115,9 +115,6 @@ class Limits:
     )
     dead_man: str = choice("none", DEAD_MAN_SWITCHES, doc="switch that must be held for any output")
     passivity_control: bool = flag(False, doc="add damping where the loop injects energy (impedance)")
-
-    def __post_init__(self) -> None:
-        check(self, "envelope")
 
     @classmethod
     def for_device(cls, spec: DeviceSpec, tighter: dict[str, float | str | bool] | None = None) -> Limits:

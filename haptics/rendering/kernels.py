@@ -16,46 +16,9 @@ import numpy as np
 
 from haptics.elements.kernels import MODEL_D, PARAMETER_FIELDS, STATE_FIELDS
 from haptics.friction.kernels import LAW
-from haptics.jit import float_at, kernel, merged_kernel
+from haptics.jit import element_at, kernel, merged_kernel
 from haptics.records import Permission, Rows, fields
-from haptics.rendering.envelope import (
-    ASTRAY,
-    ENERGY,
-    FADE,
-    FADE_OUT,
-    FOLLOWING_ERROR,
-    IMPLAUSIBLE,
-    NOT_FINITE,
-    RELEASED,
-    ROUNDING,
-    SPEED,
-    UNUSABLE,
-    limit_approach,
-    limit_driving,
-    limit_energy,
-    limit_norm,
-    limit_outward,
-    limit_slew,
-    plausibility_flag,
-    sample_flag,
-)
-from haptics.rendering.passivity import (
-    PASSIVITY_FIELDS,
-    dissipate,
-    observe,
-    repeat_last_command,
-    restart_observation,
-    store_command,
-)
-from haptics.rendering.walls import (
-    NO_REGION,
-    REGION_FIELDS,
-    WALL_FIELDS,
-    add_walls,
-    report_walls,
-    step_against_walls,
-    step_on_scene,
-)
+from haptics.rendering import envelope, passivity, walls
 
 # --- motions ----------------------------------------------------------------------------------------------------------
 #
@@ -74,23 +37,12 @@ TABLE_COLUMNS = 6
 OVERSPEED_TIME = 0.02
 """Time for which the speed limit of a motion may be exceeded [s]; tolerates a single late sample."""
 
-FOLLOWER = np.dtype(
-    [
-        *fields("<i8", "begun row racing astray tripped"),
-        *fields("<f8", "origin load", 2),
-    ]
-)
+FOLLOWER = np.dtype([*fields("<i8", "begun row racing astray tripped"), *fields("<f8", "origin load", 2)])
 """Progress of a motion.
 
 ``astray`` is nonzero once the end effector did not follow. ``tripped`` is nonzero once the gains for the rest phase are
 in use. Both are kept until the motion is restarted.
 """
-
-
-@kernel
-def _table_value(table: int, index: int) -> float:
-    """Return the element `index` of the reference at `table`."""
-    return float(float_at(table + 8 * index))
 
 
 @kernel
@@ -129,7 +81,7 @@ def _write_control_force(s: Any, first: bool, force_x: float, force_y: float) ->
         if rate == 0.0 or math.hypot(f.load[0], f.load[1]) > bound:  # else continue from the present force
             f.load[0] = f.load[1] = 0.0
     x, y = x + f.load[0], y + f.load[1]
-    x, y, cut = limit_norm(x, y, bound)
+    x, y, cut = envelope.limit_norm(x, y, bound)
     if cut == 0 and s.gain * s.gate == 1.0:  # anti-windup: do not integrate while the output is limited
         f.load[0] -= rate * s.period * e[0]
         f.load[1] -= rate * s.period * e[1]
@@ -149,9 +101,9 @@ def step_motion(s: Any, _x: float, _y: float) -> None:
     first = f.begun == 0
     moved = _advance_row(s)
     at = TABLE_COLUMNS * f.row
-    x, y = f.origin[0] + _table_value(m.table, at), f.origin[1] + _table_value(m.table, at + 1)
+    x, y = f.origin[0] + element_at(m.table, at), f.origin[1] + element_at(m.table, at + 1)
     for i in range(2):
-        s.sliding_velocity[i] = _table_value(m.table, at + 2 + i) if moved else 0.0
+        s.sliding_velocity[i] = element_at(m.table, at + 2 + i) if moved else 0.0
         s.friction_force[i] = 0.0
     e, v = s.displacement, s.velocity
     if m.contact == 0:
@@ -173,9 +125,9 @@ def step_motion(s: Any, _x: float, _y: float) -> None:
         f.astray = 1
     if s.admittance != 0:
         vx, vy = (x - s.reference[0]) / s.period, (y - s.reference[1]) / s.period
-        s.output[0], s.output[1], _ = limit_norm(vx, vy, m.bound)
+        s.output[0], s.output[1], _ = envelope.limit_norm(vx, vy, m.bound)
     else:
-        _write_control_force(s, first, _table_value(m.table, at + 4), _table_value(m.table, at + 5))
+        _write_control_force(s, first, element_at(m.table, at + 4), element_at(m.table, at + 5))
 
 
 # --- tick -------------------------------------------------------------------------------------------------------------
@@ -202,9 +154,9 @@ RENDERING_FIELDS: list[tuple[Any, ...]] = [
     *fields("<i8", "bad_ticks last_tick periods good_tick trusted_tick"),
     ("trusted_age", "<f8"),
     *fields("<f8", "trusted reference last command", 2),
-    *PASSIVITY_FIELDS,
-    *REGION_FIELDS,
-    *WALL_FIELDS,
+    *passivity.PASSIVITY_FIELDS,
+    *walls.REGION_FIELDS,
+    *walls.WALL_FIELDS,
 ]
 CORE = np.dtype(PARAMETER_FIELDS + STATE_FIELDS + _SAMPLE_FIELDS + _ENVELOPE_FIELDS + RENDERING_FIELDS)
 """Record with all inputs, parameters and states of a tick."""
@@ -216,22 +168,22 @@ _TOLD_RELEASED, _TOLD_ENDING = int(Permission.RELEASED), int(Permission.ENDING)
 def _check_sample(s: Any, tick: int) -> int:
     """Apply rules 1 to 3 to the sample of `tick`; return its flag, or 0 if it can be trusted."""
     px, py, vx, vy = s.position[0], s.position[1], s.velocity[0], s.velocity[1]
-    flag = sample_flag(px, py, vx, vy, s.force[0], s.force[1], s.sample_age, s.max_sample_age)
+    flag = envelope.sample_flag(px, py, vx, vy, s.force[0], s.force[1], s.sample_age, s.max_sample_age)
     if flag == 0:
         # The last trusted sample may have been older than this one, which gives the handle more time to move.
         duration = max(tick - s.trusted_tick, 1) * s.period + max(s.trusted_age - s.sample_age, 0.0)
         dx, dy = (px - s.trusted[0], py - s.trusted[1]) if s.started != 0 else (0.0, 0.0)
-        flag = plausibility_flag(dx, dy, vx, vy, duration, s.plausible_speed)
+        flag = envelope.plausibility_flag(dx, dy, vx, vy, duration, s.plausible_speed)
     if flag == 0:
         s.trusted_tick, s.trusted_age, s.trusted[0], s.trusted[1] = tick, s.sample_age, px, py
-        if math.hypot(s.force[0], s.force[1]) > s.sensor_range * ROUNDING:
-            flag = IMPLAUSIBLE
+        if math.hypot(s.force[0], s.force[1]) > s.sensor_range * envelope.ROUNDING:
+            flag = envelope.IMPLAUSIBLE
         # An arm that is blocked, or whose motors are off, does not follow its reference. Its servo would push with
         # increasing force, and once freed the arm would jump to the reference. The error is nan before the first
         # reference.
         elif math.hypot(px - s.reference[0], py - s.reference[1]) > s.max_following_error:
-            flag = FOLLOWING_ERROR
-    elif flag == IMPLAUSIBLE:  # restart the time: waiting must not make a jump plausible
+            flag = envelope.FOLLOWING_ERROR
+    elif flag == envelope.IMPLAUSIBLE:  # restart the time: waiting must not make a jump plausible
         s.trusted_tick, s.trusted_age = tick, 0.0
     return flag
 
@@ -240,10 +192,10 @@ def _check_sample(s: Any, tick: int) -> int:
 def _update_energy(s: Any, periods: int) -> bool:
     """Update the energy balance; return True if rule 10 applies, which is not the case for motions."""
     if s.model == MODEL_MOTION:
-        restart_observation(s)
-        repeat_last_command(s, periods)
+        passivity.restart_observation(s)
+        passivity.repeat_last_command(s, periods)
         return False
-    observe(s, periods)
+    passivity.observe(s, periods)
     return True
 
 
@@ -252,38 +204,19 @@ def _update_gain(s: Any) -> int:
     """Apply rules 5 and 6 to the gain, the share of the output in this tick, and return the flags."""
     released = (s.permission & _TOLD_RELEASED) != 0
     if released or (s.permission & _TOLD_ENDING) != 0:
-        s.gain = max(s.gain - s.period / FADE_OUT, 0.0)
+        s.gain = max(s.gain - s.period / envelope.FADE_OUT, 0.0)
     else:
         s.gain = min(s.gain + s.period / s.rise, 1.0) if s.rise > 0.0 else 1.0
     if s.gain == 1.0 or released:
         s.rise = s.fade_in
-    return (RELEASED if released else 0) | (FADE if s.gain < 1.0 or s.gate < 1.0 else 0)
-
-
-@kernel
-def _begin_transition(s: Any, x: float, y: float) -> None:
-    """Store the present force as the start of the transition after a change of parameters.
-
-    In recordings of the first formats only larger forces were faded in, as after the start; smaller ones were applied
-    at once.
-    """
-    s.changed = 0
-    share = s.gain * s.gate
-    if s.eases_down == 0:
-        s.rise = s.fade_in
-        asked, present = math.hypot(x, y), math.hypot(s.last[0], s.last[1])
-        if s.gain * asked > present:
-            s.gain = present / asked
-    elif s.fade_in > 0.0 and share > 0.0:
-        s.ease, s.held_share = 1.0, share
-        s.held[0], s.held[1] = s.last[0], s.last[1]
+    return (envelope.RELEASED if released else 0) | (envelope.FADE if s.gain < 1.0 or s.gate < 1.0 else 0)
 
 
 @kernel
 def _limit_norm_and_slew(s: Any, x: float, y: float) -> tuple[float, float, int]:
     """Apply rules 7 and 8 to the force or velocity (x, y); return it with its flags."""
-    x, y, limited = limit_norm(x, y, s.max_norm)
-    x, y, slew = limit_slew(x, y, s.last[0], s.last[1], s.max_rate * s.period)
+    x, y, limited = envelope.limit_norm(x, y, s.max_norm)
+    x, y, slew = envelope.limit_slew(x, y, s.last[0], s.last[1], s.max_rate * s.period)
     return x, y, limited | slew
 
 
@@ -293,20 +226,29 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
     vx, vy = s.velocity[0], s.velocity[1]
     if s.bad_ticks != 0:  # after bad ticks the mass continues with the velocity of the handle
         s.mass_velocity[0], s.mass_velocity[1] = vx, vy
-    step_on_scene(s, vx, vy)
-    x, y = add_walls(s, -s.output[0], -s.output[1])
+    walls.step_on_scene(s, vx, vy)
+    x, y = walls.add_walls(s, -s.output[0], -s.output[1])
     row.command_unlimited[0], row.command_unlimited[1] = x, y
     if not math.isfinite(x + y):
-        return NOT_FINITE
+        return envelope.NOT_FINITE
     if s.follower.astray != 0:
-        return ASTRAY
-    if s.changed != 0:
-        _begin_transition(s, x, y)
+        return envelope.ASTRAY
+    if s.changed != 0:  # begin a transition from the present force
+        s.changed = 0
+        share = s.gain * s.gate
+        if s.eases_down == 0:  # the first formats faded in larger forces, as after the start, and no smaller ones
+            s.rise = s.fade_in
+            asked, present = math.hypot(x, y), math.hypot(s.last[0], s.last[1])
+            if s.gain * asked > present:
+                s.gain = present / asked
+        elif s.fade_in > 0.0 and share > 0.0:
+            s.ease, s.held_share = 1.0, share
+            s.held[0], s.held[1] = s.last[0], s.last[1]
     flags = _update_gain(s)
     passive = _update_energy(s, periods)
     most = s.max_energy if passive else math.inf
     if passive and s.passivity_control != 0:
-        x, y, flag = dissipate(s, x, y)
+        x, y, flag = passivity.dissipate(s, x, y)
         flags |= flag
     share = s.gain * s.gate
     x, y = share * x, share * y
@@ -315,25 +257,21 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
         s.ease = max(s.ease - s.period / s.fade_in, 0.0)
         left = min(share / s.held_share, 1.0)
         x, y = x + part * (left * s.held[0] - x), y + part * (left * s.held[1] - y)
-        flags |= FADE
+        flags |= envelope.FADE
     x, y, flag = _limit_norm_and_slew(s, x, y)
     flags |= flag
-    x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
-    flags |= flag
-    x, y, flag = limit_energy(x, y, vx, vy, s.injected, most)
-    flags |= flag
-    x, flag_x = limit_outward(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
-    y, flag_y = limit_outward(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
-    flags |= flag_x | flag_y
-    if flag_x | flag_y != 0:  # after clipping by rule 11, a braking force may drive the handle
-        x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
-        flags |= flag
-        x, y, flag = limit_energy(x, y, vx, vy, s.injected, most)
-        flags |= flag
-        x, _ = limit_outward(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
-        y, _ = limit_outward(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
-        if x * vx + y * vy > 0.0 and flags & (SPEED | ENERGY) != 0:
-            x, y = 0.0, 0.0
+    clipped = 0
+    for _ in range(2):
+        x, y, driving = envelope.limit_driving(x, y, vx, vy, s.max_speed)
+        x, y, injecting = envelope.limit_energy(x, y, vx, vy, s.injected, most)
+        x, flag_x = envelope.limit_outward(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
+        y, flag_y = envelope.limit_outward(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
+        clipped |= flag_x | flag_y
+        flags |= driving | injecting | clipped
+        if clipped == 0:  # else repeat: after clipping by rule 11, a braking force may drive the handle
+            break
+    if clipped != 0 and x * vx + y * vy > 0.0 and flags & (envelope.SPEED | envelope.ENERGY) != 0:
+        x, y = 0.0, 0.0
     s.last[0], s.last[1] = x, y
     s.command[0], s.command[1] = x, y
     return flags
@@ -348,26 +286,26 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
     share = s.gain * s.gate
     braking = share < before or share == 0.0
     heard = 1.0 if braking else share  # share of the hand's force during the fade-in
-    step_against_walls(s, heard)
+    walls.step_against_walls(s, heard)
     vx, vy = s.output[0], s.output[1]
     row.command_unlimited[0] = s.reference[0] + T * vx
     row.command_unlimited[1] = s.reference[1] + T * vy
     if not math.isfinite(vx + vy):
-        return NOT_FINITE
+        return envelope.NOT_FINITE
     if s.follower.astray != 0:
-        return ASTRAY
+        return envelope.ASTRAY
     most = s.max_energy if _update_energy(s, periods) else math.inf
     if braking:
         vx, vy = share * vx, share * vy
     vx, vy, flag = _limit_norm_and_slew(s, vx, vy)
     flags |= flag
-    vx, vy, flag = limit_energy(vx, vy, -s.force[0], -s.force[1], s.injected, most)
+    vx, vy, flag = envelope.limit_energy(vx, vy, -s.force[0], -s.force[1], s.injected, most)
     flags |= flag
-    vx, flag_x = limit_approach(vx, s.reference[0], s.workspace_min[0], s.workspace_max[0], s.max_rate, T)
-    vy, flag_y = limit_approach(vy, s.reference[1], s.workspace_min[1], s.workspace_max[1], s.max_rate, T)
+    vx, flag_x = envelope.limit_approach(vx, s.reference[0], s.workspace_min[0], s.workspace_max[0], s.max_rate, T)
+    vy, flag_y = envelope.limit_approach(vy, s.reference[1], s.workspace_min[1], s.workspace_max[1], s.max_rate, T)
     if flag_x | flag_y != 0 and s.injected > most and vx * s.force[0] + vy * s.force[1] < 0.0:
         vx, vy = 0.0, 0.0  # after clipping by rule 11, the rest may oppose the hand
-        flags |= ENERGY
+        flags |= envelope.ENERGY
     if vx != s.output[0] or vy != s.output[1]:
         # Anti-windup: the motion that the envelope removed must not remain as momentum or, in a sticking contact of
         # model D, as tension of the coupling.
@@ -375,19 +313,13 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
             s.displacement[0] -= s.period * (s.output[0] - vx)
             s.displacement[1] -= s.period * (s.output[1] - vy)
         s.mass_velocity[0], s.mass_velocity[1] = vx, vy
-    if share == 0.0:
-        _release_coupling(s)
+    if share == 0.0:  # release the coupling, whose tension would move the device when the output fades in again
+        s.displacement[0] = s.displacement[1] = 0.0
     s.last[0], s.last[1] = vx, vy
     s.reference[0] += T * vx
     s.reference[1] += T * vy
     s.command[0], s.command[1] = s.reference[0], s.reference[1]
     return flags | flag_x | flag_y
-
-
-@kernel
-def _release_coupling(s: Any) -> None:
-    """Release the virtual coupling, whose tension would move the device when the output fades in again."""
-    s.displacement[0] = s.displacement[1] = 0.0
 
 
 @kernel
@@ -398,17 +330,17 @@ def _safe_output(s: Any, row: Any, tick: int) -> None:
     admittance device has no reference to hold: the command is nan and must not be written.
     """
     s.bad_ticks += 1
-    if (tick - s.good_tick) * s.period > FADE_OUT:
+    if (tick - s.good_tick) * s.period > envelope.FADE_OUT:
         s.rise = s.fade_in
     elif s.bad_ticks == 1 and s.gain == 1.0:
-        s.rise = min(FADE_OUT, s.fade_in)
+        s.rise = min(envelope.FADE_OUT, s.fade_in)
     s.gain = 0.5 * s.gain if s.bad_ticks == 1 else 0.0
     s.ease = 0.0
-    restart_observation(s)
+    passivity.restart_observation(s)
     share = 0.5 if s.bad_ticks == 1 and s.admittance == 0 else 0.0
     s.sticking = 0
     if s.admittance != 0 and s.gain == 0.0:
-        _release_coupling(s)
+        s.displacement[0] = s.displacement[1] = 0.0
     for i in range(2):
         s.last[i] *= share
         s.mass_velocity[i] = 0.0
@@ -439,19 +371,19 @@ def render(s: Any, row: Any) -> None:
                 s.displacement[i] = s.friction_force[i] = s.output[i] = 0.0
             for i in range(len(s.memory)):
                 s.memory[i] = 0.0
-            restart_observation(s)
+            passivity.restart_observation(s)
         periods = s.periods = max(tick - s.last_tick, 1)
         if periods * s.period > s.watchdog:  # the device's watchdog has released the motors: treat as start
             s.gain = s.last[0] = s.last[1] = 0.0
             s.rise = s.fade_in
         flags = _admittance(s, row, periods) if s.admittance != 0 else _impedance(s, row, periods)
-    if flags & UNUSABLE != 0:
+    if flags & envelope.UNUSABLE != 0:
         _safe_output(s, row, tick)
     else:
         s.bad_ticks = 0
         s.good_tick = tick
     if s.admittance == 0:
-        store_command(s, s.command[0], s.command[1])
+        passivity.store_command(s, s.command[0], s.command[1])
     s.last_tick = tick
     s.last_gate = s.gate
     for i in range(2):
@@ -463,7 +395,7 @@ def render(s: Any, row: Any) -> None:
         row.displacement[i] = s.displacement[i]
         row.friction_force[i] = s.friction_force[i]
         row.sliding_velocity[i] = s.sliding_velocity[i]
-    report_walls(s, row)
+    walls.report_walls(s, row)
     row.sample_age = s.sample_age
     row.injected_energy = s.injected
     row.sticking = s.sticking
@@ -479,13 +411,7 @@ def assistance(s: Any) -> Any:
 
     It equals the share of the output, and is 0 while the envelope forbids any force that drives the handle.
     """
-    return 0.0 if s.status & (SPEED | ENERGY) != 0 else s.gain * s.gate
-
-
-@kernel
-def assistance_of(core: Rows) -> float:
-    """Call `assistance` for a (1,) array; for callers in Python."""
-    return float(assistance(core[0]))
+    return 0.0 if s.status & (envelope.SPEED | envelope.ENERGY) != 0 else s.gain * s.gate
 
 
 @kernel
@@ -549,4 +475,4 @@ def configure(core: Rows, core_words: Any, parameters: Any) -> None:
     if s.program != program:
         s.fresh = 1
     if s.scene.look_up == 0:
-        s.region = NO_REGION
+        s.region = walls.NO_REGION

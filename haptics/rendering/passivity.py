@@ -150,31 +150,6 @@ def _springs_hold(s: Any) -> bool:
 
 
 @kernel
-def _add_excess(s: Any, growth: float) -> None:
-    """Add the energy of the last period to ``s.excess``.
-
-    `growth` [J] is the increase of the stored energy less the increase of the lent energy.
-
-    The device's own damping absorbs part of the energy that the zero-order hold generates (Colgate and Schenkel 1997).
-    The quantisation error of the encoder reduces an excess but gives no credit.
-    """
-    gained, feigned = growth, 0.0
-    for i in range(2):
-        increment = s.period * s.velocity[i]
-        gained += _force_in_effect(s, i, s.applied_delay + s.estimator_lag, 1) * increment
-        gained -= s.device_damping * s.velocity[i] * increment
-        feigned += _quantisation_energy(s, increment, s.last_increment[i])
-        s.last_increment[i] = increment
-    excess = s.excess + gained
-    if excess > 0.0:
-        s.excess = max(0.0, excess - feigned)
-        return
-    if not _springs_hold(s):  # work of friction cancels an excess but gives no credit
-        excess = max(excess, min(s.excess, 0.0))
-    s.excess = excess * math.exp(-s.period / DECAY_TIME)
-
-
-@kernel
 def observe(s: Any, periods: int) -> None:
     """Update ``s.injected`` [J] after the element's step for a good sample, `periods` after the last.
 
@@ -204,7 +179,22 @@ def observe(s: Any, periods: int) -> None:
             s.last_displacement[i] = displacement
         s.injected = max(0.0, s.injected + injected)
         if s.admittance == 0:
-            _add_excess(s, stored - s.stored - (lent - s.lent))
+            # The device's own damping absorbs part of the energy that the zero-order hold generates (Colgate and
+            # Schenkel 1997). The quantisation error of the encoder reduces an excess but gives no credit.
+            gained, feigned = stored - s.stored - (lent - s.lent), 0.0
+            for i in range(2):
+                increment = s.period * s.velocity[i]
+                gained += _force_in_effect(s, i, s.applied_delay + s.estimator_lag, 1) * increment
+                gained -= s.device_damping * s.velocity[i] * increment
+                feigned += _quantisation_energy(s, increment, s.last_increment[i])
+                s.last_increment[i] = increment
+            excess = s.excess + gained
+            if excess > 0.0:
+                s.excess = max(0.0, excess - feigned)
+            else:
+                if not _springs_hold(s):  # work of friction cancels an excess but gives no credit
+                    excess = max(excess, min(s.excess, 0.0))
+                s.excess = excess * math.exp(-s.period / DECAY_TIME)
     s.stored, s.lent = stored, lent
     s.observed = 1
     for i in range(2):

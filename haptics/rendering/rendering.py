@@ -17,15 +17,8 @@ from haptics.elements.catalogue import FOUR_MODELS
 from haptics.elements.kernels import STATE_FIELDS
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.records import Rows
+from haptics.rendering import kernels
 from haptics.rendering.envelope import Limits
-from haptics.rendering.kernels import (
-    CORE,
-    RENDERING_FIELDS,
-    assistance_of,
-    configure,
-    render_again,
-    render_slot,
-)
 from haptics.rendering.passivity import prepare_passivity
 from haptics.rendering.programs import Motion, Program, SceneElement, parameters_of, write_walls
 from haptics.rendering.walls import NO_REGION
@@ -90,7 +83,7 @@ class Rendering:
         require_pair(program, spec)
         limits = limits or Limits.for_device(spec)
         limits.require_tighter(spec)
-        self.core: NDArray[Any] = np.zeros(1, CORE)
+        self.core: NDArray[Any] = np.zeros(1, kernels.CORE)
         self.words = self.core.view(np.int64)
         core, state = self.core, program.copy_record()
         for name in state.dtype.names or ():
@@ -120,7 +113,7 @@ class Rendering:
         core = self.core
         for name, *_ in STATE_FIELDS:
             core[name] = self._element[name]
-        for name, *_ in RENDERING_FIELDS:
+        for name, *_ in kernels.RENDERING_FIELDS:
             core[name] = 0
         self._walls[-1].reset_contacts()
         prepare_passivity(core, self._spec, float(core["period"][0]), control=self._limits.passivity_control)
@@ -142,14 +135,6 @@ class Rendering:
             return (0.5 * last, 0.0 * last) if last.any() else (0.0 * last,)
         return (core["reference"][0].copy(),) if core["started"][0] else ()
 
-    @property
-    def assistance(self) -> float:
-        """Share of the friction compensation that the device may add to the last command, 0 to 1.
-
-        It equals the share of the output, and is 0 while the envelope forbids any force that drives the handle.
-        """
-        return assistance_of(self.core)
-
     def configure(self, parameters: NDArray[Any], version: int) -> None:
         """Replace the parameters of the program, keeping its state.
 
@@ -157,7 +142,7 @@ class Rendering:
         the step and of a custom law); the present addresses are kept. A different program number means a new program,
         whose state is reset at the next good sample.
         """
-        configure(self.core, self.words, parameters.view(np.int64))
+        kernels.configure(self.core, self.words, parameters.view(np.int64))
         self.core["version"] = version
 
     def switch_program(self, program: Program, number: int, version: int) -> None:
@@ -192,11 +177,6 @@ class Rendering:
         if walls != self._walls[-1].walls:
             self._walls = (*self._walls[-2:], PackedWalls(walls))
         write_walls(record, self._walls[-1], self._spec.causality)
-
-    @property
-    def program(self) -> int:
-        """Number of the present program."""
-        return int(self.core["program"][0])
 
     @property
     def arrived(self) -> bool:
@@ -240,11 +220,11 @@ class Rendering:
         self._sample_age[0] = age
         self._permission[0] = permission
         tick, time, period_error, flags = timing
-        render_slot(self.core, slots, slot, tick, time, period_error, flags)
+        kernels.render_slot(self.core, slots, slot, tick, time, period_error, flags)
         return self.command
 
     def recompute(self, recorded: Rows) -> Rows:
         """Render recorded samples again; return a copy of the rows with recomputed physical columns."""
         rows = recorded.copy()
-        render_again(self.core, recorded, rows)
+        kernels.render_again(self.core, recorded, rows)
         return rows

@@ -203,8 +203,7 @@ def push_handle(s: Any, x: float, y: float) -> None:
 _BRAKING_FRACTION = 8.0 / 9.0
 """Fraction of the maximum acceleration for braking before walls, as at the edge of the workspace."""
 
-_SWEEPS = 50
-"""Maximum number of Gauss-Seidel sweeps over the walls of a corner; usually a few are sufficient."""
+_SWEEPS = 50  # maximum number of Gauss-Seidel sweeps over the walls of a corner; usually a few are sufficient
 
 
 @kernel

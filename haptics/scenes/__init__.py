@@ -16,45 +16,6 @@ module        content
 ============  =========================================================================================
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from haptics.lazy import public_names
 
-if TYPE_CHECKING:
-    from haptics.scenes.scene import LOOKS, Region, Scene, fitted, require_solvable
-    from haptics.scenes.shapes import Circle, HalfPlane, ImageMap, Polygon, Shape, Texture, read_levels
-    from haptics.scenes.tables import find_scene, read_scene, scene_from_table, scene_table, shipped_scenes, write_scene
-    from haptics.scenes.walls import Wall
-
-_HOMES = {
-    "scene": ("LOOKS", "Region", "Scene", "fitted", "require_solvable"),
-    "shapes": ("Circle", "HalfPlane", "ImageMap", "Polygon", "Shape", "Texture", "read_levels"),
-    "tables": ("find_scene", "read_scene", "scene_from_table", "scene_table", "shipped_scenes", "write_scene"),
-    "walls": ("Wall",),
-}
-
-__all__ = [
-    "LOOKS",
-    "Circle",
-    "HalfPlane",
-    "ImageMap",
-    "Polygon",
-    "Region",
-    "Scene",
-    "Shape",
-    "Texture",
-    "Wall",
-    "find_scene",
-    "fitted",
-    "read_levels",
-    "read_scene",
-    "require_solvable",
-    "scene_from_table",
-    "scene_table",
-    "shipped_scenes",
-    "write_scene",
-]
-
-__getattr__, __dir__ = public_names(__name__, _HOMES)
+__all__, __getattr__, __dir__ = public_names(__name__, __file__)

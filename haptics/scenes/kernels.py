@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from haptics.friction.kernels import LAW_NUMBERS
-from haptics.jit import float_at, inlined_kernel, kernel, record_at
+from haptics.jit import element_at, kernel, record_at
 from haptics.records import fields
 from haptics.scenes.shapes import CELLS
 
@@ -24,13 +24,7 @@ from haptics.scenes.shapes import CELLS
 CIRCLE, POLYGON, HALF_PLANE = range(3)
 NO_PATTERN, GRATING, NOISE = range(3)
 
-HEAD = np.dtype(
-    [
-        *fields("<i8", "regions forces"),
-        *fields("<f8", "band limit"),
-        ("numbers", "<f8", (LAW_NUMBERS,)),
-    ]
-)
+HEAD = np.dtype([*fields("<i8", "regions forces"), *fields("<f8", "band limit"), ("numbers", "<f8", (LAW_NUMBERS,))])
 """Head of a scene.
 
 ``regions`` is the number of regions, ``forces`` the number of leading numbers of the law that are forces, ``band`` the
@@ -61,12 +55,6 @@ _HEAD_SIZE, _REGION_SIZE = HEAD.itemsize, REGION.itemsize
 _LIMIT = LAW_NUMBERS - 1
 
 
-@inlined_kernel
-def _number(place: int, index: int) -> float:
-    """Return element `index` of the float64 array at address `place`."""
-    return float(float_at(place + 8 * index))
-
-
 @kernel
 def _distance(region: Any, table: int, x: float, y: float) -> float:
     """Return the signed distance [m] of (x, y) from the outline of a region, negative inside."""
@@ -77,9 +65,9 @@ def _distance(region: Any, table: int, x: float, y: float) -> float:
         return float(dx * region.normal[0] + dy * region.normal[1])
     corners, count = table + region.corners_at, region.corners
     nearest, inside = math.inf, False
-    ax, ay = _number(corners, 2 * count - 2), _number(corners, 2 * count - 1)
+    ax, ay = element_at(corners, 2 * count - 2), element_at(corners, 2 * count - 1)
     for k in range(count):
-        bx, by = _number(corners, 2 * k), _number(corners, 2 * k + 1)
+        bx, by = element_at(corners, 2 * k), element_at(corners, 2 * k + 1)
         ex, ey = bx - ax, by - ay
         along = min(max(((x - ax) * ex + (y - ay) * ey) / (ex * ex + ey * ey), 0.0), 1.0)
         dx, dy = x - ax - along * ex, y - ay - along * ey
@@ -103,8 +91,8 @@ def _pattern(region: Any, table: int, x: float, y: float) -> float:
     u, v = u * u * (3.0 - 2.0 * u), v * v * (3.0 - 2.0 * v)
     j, i, tile = int(column) % CELLS, int(row) % CELLS, table + region.tile_at
     right, below = (j + 1) % CELLS, (i + 1) % CELLS
-    a, b = _number(tile, i * CELLS + j), _number(tile, i * CELLS + right)
-    c, d = _number(tile, below * CELLS + j), _number(tile, below * CELLS + right)
+    a, b = element_at(tile, i * CELLS + j), element_at(tile, i * CELLS + right)
+    c, d = element_at(tile, below * CELLS + j), element_at(tile, below * CELLS + right)
     low, high = a + u * (b - a), c + u * (d - c)
     return float(low + v * (high - low))
 
@@ -124,8 +112,8 @@ def _mix(p: Any, region: Any, table: int, forces: int, weight: float, x: float, 
         j, i = min(int(u), max(columns - 2, 0)), min(int(v), max(rows - 2, 0))
         right, below = min(j + 1, columns - 1), min(i + 1, rows - 1)
         u, v = u - j, v - i
-        a, b = _number(image, i * columns + j), _number(image, i * columns + right)
-        c, d = _number(image, below * columns + j), _number(image, below * columns + right)
+        a, b = element_at(image, i * columns + j), element_at(image, i * columns + right)
+        c, d = element_at(image, below * columns + j), element_at(image, below * columns + right)
         above, under = a + u * (b - a), c + u * (d - c)
         share = above + v * (under - above)
     factor = 1.0
@@ -184,13 +172,7 @@ ROUNDING = 2e-3
 
 WALL_HALF_PLANE, WALL_CIRCLE, WALL_POLYGON = range(3)
 
-EDGE = np.dtype(
-    [
-        *fields("<f8", "start end along", 2),
-        ("length", "<f8"),
-        ("turns", "<i8"),
-    ]
-)
+EDGE = np.dtype([*fields("<f8", "start end along", 2), ("length", "<f8"), ("turns", "<i8")])
 """Edge of a polygon, with the solid on its left. ``turns`` is 1 if it begins at a convex corner."""
 
 WALL = np.dtype(
@@ -211,8 +193,7 @@ WALL = np.dtype(
 
 _SIZE = WALL.itemsize
 _EDGE_SIZE = EDGE.itemsize
-_FAR = 0.01
-"""Distance outside the box of a polygon beyond which the exact distance is irrelevant [m]."""
+_FAR = 0.01  # distance outside the box of a polygon beyond which the exact distance is irrelevant [m]
 
 
 @kernel

@@ -23,17 +23,7 @@ from haptics.device import Causality
 from haptics.elements.models import STEADIER, Element
 from haptics.elements.tables import CLOSED_FORM_SUFFIX, LAWS
 from haptics.errors import ConfigurationError
-from haptics.friction.kernels import (
-    CLOSED_FORM,
-    DEAD_ZONE,
-    ELLIPTIC,
-    GAUSSIAN,
-    LAW,
-    LAW_NUMBERS,
-    STRIBECK,
-    VISCOUS,
-    plane_forces,
-)
+from haptics.friction import kernels as law_kernels
 from haptics.friction.laws import ClosedForm, GaussianStribeck, Law, Stribeck
 from haptics.scenes.kernels import CIRCLE, GRATING, HALF_PLANE, HEAD, NOISE, POLYGON, REGION
 from haptics.scenes.shapes import (
@@ -55,11 +45,11 @@ from haptics.settings import bounded, check, choice, documented, string
 # --- families of laws -------------------------------------------------------------------------------------------------
 
 FORCES: dict[int, tuple[int, ...]] = {
-    VISCOUS: (0,),
-    STRIBECK: (0, 1),
-    DEAD_ZONE: (0,),
-    GAUSSIAN: (0, 1),
-    ELLIPTIC: (0, 1, 2, 3, 4),
+    law_kernels.VISCOUS: (0,),
+    law_kernels.STRIBECK: (0, 1),
+    law_kernels.DEAD_ZONE: (0,),
+    law_kernels.GAUSSIAN: (0, 1),
+    law_kernels.ELLIPTIC: (0, 1, 2, 3, 4),
 }
 """Indices of the forces, which a texture or a normal force scales, in the numbers of each kind of law."""
 
@@ -67,13 +57,13 @@ FORCES: dict[int, tuple[int, ...]] = {
 def numbers_of(law: Law) -> Floats:
     """Return the numbers of a law, (`LAW_NUMBERS`,), with 0 in place of the mobility limit."""
     numbers = np.array(law.record["numbers"][0])
-    numbers[LAW_NUMBERS - 1] = 0.0
+    numbers[law_kernels.LAW_NUMBERS - 1] = 0.0
     return numbers
 
 
 def forces_of(law: Law) -> tuple[int, ...]:
     """Return the indices of the numbers of a law that are forces."""
-    return FORCES[int(law.record["kind"][0]) & (CLOSED_FORM - 1)]
+    return FORCES[int(law.record["kind"][0]) & (law_kernels.CLOSED_FORM - 1)]
 
 
 def exact(law: Law) -> Law:
@@ -155,7 +145,7 @@ class Region:
         found = [numbers_of(law) for law in self.laws]
         if self.texture is None:
             return found
-        forces = np.isin(np.arange(LAW_NUMBERS), forces_of(self.laws[0]))
+        forces = np.isin(np.arange(law_kernels.LAW_NUMBERS), forces_of(self.laws[0]))
         amplitude = self.texture.amplitude
         factors = (np.where(forces, factor, 1.0) for factor in (1.0 - amplitude, 1.0 + amplitude))
         return [numbers * factor for numbers, factor in itertools.product(found, factors)]
@@ -213,7 +203,25 @@ class Scene:
             check_name(self.name, "scene.name")
         object.__setattr__(self, "regions", tuple(self.regions))
         object.__setattr__(self, "walls", tuple(self.walls))
-        self._check_sizes()
+        if not all(isinstance(region, Region) for region in self.regions):
+            raise ConfigurationError("scene.regions: must be Region objects.")
+        if not all(isinstance(wall, Wall) for wall in self.walls):
+            raise ConfigurationError("scene.walls: must be Wall objects.")
+        shapes = [region.shape for region in self.regions] + [wall.shape for wall in self.walls]
+        corners = sum(len(shape.points) for shape in shapes if isinstance(shape, Polygon))
+        maps = sum(isinstance(region.law, ImageMap) for region in self.regions)
+        for count, most, label in (
+            (len(self.regions), MAX_REGIONS, "regions"),
+            (corners, MAX_CORNERS, "corners of polygons"),
+            (maps, MAX_MAPS, "image maps"),
+            (len(self.walls), MAX_WALLS, "walls"),
+        ):
+            if count > most:
+                raise ConfigurationError(f"scene: {count} {label}; at most {most}.")
+        names = [region.name for region in self.regions]
+        for name in names:
+            if names.count(name) > 1:
+                raise ConfigurationError(f"region {name!r}: two regions have this name; names must be unique.")
         if not isinstance(self.law, Law):
             raise ConfigurationError(f"scene.law = {self.law!r:.60}: must be a friction law such as Coulomb(4.0).")
         mine = exact(self.law)
@@ -235,27 +243,6 @@ class Scene:
                     f"region {region.name!r}: law.angle = {getattr(other, 'angle', 0.0):g} rad, the scene's is "
                     f"{getattr(mine, 'angle', 0.0):g} rad; the axes of a law cannot turn from place to place."
                 )
-
-    def _check_sizes(self) -> None:
-        if not all(isinstance(region, Region) for region in self.regions):
-            raise ConfigurationError("scene.regions: must be Region objects.")
-        if not all(isinstance(wall, Wall) for wall in self.walls):
-            raise ConfigurationError("scene.walls: must be Wall objects.")
-        shapes = [region.shape for region in self.regions] + [wall.shape for wall in self.walls]
-        corners = sum(len(shape.points) for shape in shapes if isinstance(shape, Polygon))
-        maps = sum(isinstance(region.law, ImageMap) for region in self.regions)
-        for count, most, label in (
-            (len(self.regions), MAX_REGIONS, "regions"),
-            (corners, MAX_CORNERS, "corners of polygons"),
-            (maps, MAX_MAPS, "image maps"),
-            (len(self.walls), MAX_WALLS, "walls"),
-        ):
-            if count > most:
-                raise ConfigurationError(f"scene: {count} {label}; at most {most}.")
-        names = [region.name for region in self.regions]
-        for name in names:
-            if names.count(name) > 1:
-                raise ConfigurationError(f"region {name!r}: two regions have this name; names must be unique.")
 
     def with_walls(self, **numbers: float) -> Scene:
         """Return the scene with changed ``stiffness``, ``damping`` or ``friction`` of all its walls."""
@@ -292,7 +279,7 @@ class Scene:
             weight = blend(region.shape.distance(rows), self.border)[:, None]
             own = region.numbers_at(rows, self.border)
             numbers = np.where(weight >= 1.0, own, numbers + weight * (own - numbers))
-        numbers[:, LAW_NUMBERS - 1] = mobility_limit(self)
+        numbers[:, law_kernels.LAW_NUMBERS - 1] = mobility_limit(self)
         return numbers
 
     def force_at(self, points: ArrayLike, velocity: ArrayLike) -> Floats:
@@ -301,10 +288,10 @@ class Scene:
         `points` are (n, 2) [m], and `velocity` contains the sliding velocities, (n, 2) [m/s].
         """
         rows, numbers = as_points(velocity), self.numbers_at(points)
-        laws: NDArray[Any] = np.zeros(len(rows), LAW)
+        laws: NDArray[Any] = np.zeros(len(rows), law_kernels.LAW)
         laws["kind"], laws["numbers"] = self.kind, numbers
         result = np.empty_like(rows)
-        plane_forces(laws, rows, 0.0, result)
+        law_kernels.plane_forces(laws, rows, 0.0, result)
         return result
 
     def region_at(self, points: ArrayLike) -> NDArray[np.int64]:
@@ -344,7 +331,7 @@ EVERYWHERE = ((-MAX_COORDINATE, -MAX_COORDINATE), (MAX_COORDINATE, MAX_COORDINAT
 # along it the fall is linear. Its maximum is therefore not in the interior, but where one law fewer contributes. By
 # induction the maximum is between two laws, where it has a closed form. All pairs that can meet are tested.
 
-_STEEPNESS = {STRIBECK: Stribeck.steepness, GAUSSIAN: GaussianStribeck.steepness}
+_STEEPNESS = {law_kernels.STRIBECK: Stribeck.steepness, law_kernels.GAUSSIAN: GaussianStribeck.steepness}
 """Steepest fall of each kind of falling law, in units of (F_s - F_c)/v_s."""
 
 RINGING = 1.5

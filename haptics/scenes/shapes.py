@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from haptics.errors import ConfigurationError
 from haptics.files import read_header, read_small
 from haptics.friction.laws import Law
-from haptics.settings import bounded, check, choice, documented
+from haptics.settings import Checked, bounded, choice, documented
 
 Floats = NDArray[np.float64]
 Point = tuple[float, float]
@@ -31,8 +31,7 @@ MAX_COORDINATE = 100.0
 MAX_POINTS = 256
 """Maximum number of corners of a polygon; each takes some nanoseconds per tick."""
 
-_ROUND = 96
-"""Number of points of the outline of a circle."""
+_ROUND = 96  # number of points of the outline of a circle
 
 
 def as_points(points: ArrayLike) -> Floats:
@@ -254,7 +253,7 @@ _WORD = (1 << 64) - 1
 
 @documented
 @dataclass(frozen=True)
-class Texture:
+class Texture(Checked, section="texture"):
     """Spatial modulation of the friction level."""
 
     pattern: str = choice("grating", PATTERNS, doc="pattern of the modulation")
@@ -264,9 +263,6 @@ class Texture:
     )
     angle: float = bounded(0.0, minimum=-6.3, maximum=6.3, unit="rad", doc="direction in which a grating changes")
     seed: int = bounded(1, minimum=0, maximum=2**31, doc="seed of noise")
-
-    def __post_init__(self) -> None:
-        check(self, "texture")
 
     @property
     def wave(self) -> tuple[float, float]:

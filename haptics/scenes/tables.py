@@ -85,13 +85,22 @@ def _values(instance: Any, without: str = "") -> dict[str, Any]:
 
 
 def _region_table(region: Region) -> dict[str, Any]:
-    return {
-        "name": region.name,
-        "look": region.look,
-        **_shape_table(region.shape),
-        **({"image": _image_table(region.law)} if isinstance(region.law, ImageMap) else {"law": law_table(region.law)}),
-        **({"texture": _values(region.texture)} if region.texture is not None else {}),
-    }
+    table = {"name": region.name, "look": region.look, **_shape_table(region.shape)}
+    if isinstance(region.law, ImageMap):
+        image = region.law
+        rows, columns = image.levels.shape
+        table["image"] = {
+            "corner_m": list(image.corner),
+            "size_m": list(image.size),
+            "lower": law_table(image.lower),
+            "upper": law_table(image.upper),
+            "rows": rows,
+            "columns": columns,
+            "levels_base64": base64.b64encode(image.levels.tobytes()).decode("ascii"),
+        }
+    else:
+        table["law"] = law_table(region.law)
+    return table | ({"texture": _values(region.texture)} if region.texture is not None else {})
 
 
 def _shape_table(shape: Shape) -> dict[str, Any]:
@@ -102,19 +111,6 @@ def _shape_table(shape: Shape) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """Return a value with lists in place of tuples, as in a file."""
     return [_plain(one) for one in value] if isinstance(value, tuple) else value
-
-
-def _image_table(image: ImageMap) -> dict[str, Any]:
-    rows, columns = image.levels.shape
-    return {
-        "corner_m": list(image.corner),
-        "size_m": list(image.size),
-        "lower": law_table(image.lower),
-        "upper": law_table(image.upper),
-        "rows": rows,
-        "columns": columns,
-        "levels_base64": base64.b64encode(image.levels.tobytes()).decode("ascii"),
-    }
 
 
 # --- tables to scenes -------------------------------------------------------------------------------------------------
@@ -210,7 +206,12 @@ def _region(table: Table, keys: Keys, law: Law, read_levels: ReadLevels | None) 
     if "image" in table and "law" in table:
         raise SceneError((*keys, "image"), f"{_said(keys)}: has both a law and an image; must have one of them.")
     if "image" in table:
-        material: Law | ImageMap = _image(_table(table, "image", keys), (*keys, "image"), law, read_levels)
+        image, at = _table(table, "image", keys), (*keys, "image")
+        _only(image, _IMAGE_KEYS, at, _said(at))
+        lower, upper = (_law(_table(image, end, at), (*at, end), law) for end in ("lower", "upper"))
+        corner, size = _given(image, "corner_m", at), _given(image, "size_m", at)
+        levels = _built(at, lambda: _levels(image, at, read_levels))
+        material: Law | ImageMap = _built(at, lambda: ImageMap(levels, lower, upper, corner, size))
     else:
         material = _law(_table(table, "law", keys), (*keys, "law"), law)
     return _built(keys, lambda: Region(name, shape, material, table.get("look", "plain"), texture))
@@ -241,15 +242,6 @@ def _law(table: Table, keys: Keys, background: Law | None) -> Law:
     given = {key: value for key, value in table.items() if key != "name"}
     law = _settings(LAWS[plain], {**usual, **given}, keys)
     return law if plain == name else ClosedForm(law)
-
-
-def _image(table: Table, keys: Keys, law: Law, read_levels: ReadLevels | None) -> ImageMap:
-    _only(table, _IMAGE_KEYS, keys, _said(keys))
-    lower = _law(_table(table, "lower", keys), (*keys, "lower"), law)
-    upper = _law(_table(table, "upper", keys), (*keys, "upper"), law)
-    corner, size = _given(table, "corner_m", keys), _given(table, "size_m", keys)
-    levels = _built(keys, lambda: _levels(table, keys, read_levels))
-    return _built(keys, lambda: ImageMap(levels, lower, upper, corner, size))
 
 
 def _levels(table: Table, keys: Keys, read_levels: ReadLevels | None) -> Any:

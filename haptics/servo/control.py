@@ -22,16 +22,7 @@ from haptics.clock import Clock
 from haptics.device import Device
 from haptics.rendering.envelope import Limits
 from haptics.rendering.programs import Program
-from haptics.servo.kernels import (
-    CHECK_INTERVAL,
-    CONTROL,
-    HEARTBEAT_TIMEOUT,
-    SCRATCH,
-    SETTINGS,
-    apply_settings,
-    end_reason_of,
-    key_is_held_of,
-)
+from haptics.servo import kernels
 from haptics.servo.realtime import RealTimeSettings
 from haptics.shared import Mailbox, SharedFile
 
@@ -105,7 +96,31 @@ class Job:
 # --- supervision ------------------------------------------------------------------------------------------------------
 
 
-class Supervision:
+class ControlMessages:
+    """Control messages from an application to a servo.
+
+    Attributes
+    ----------
+    control : (1,) structured array
+        Control record of dtype `haptics.servo.kernels.CONTROL`.
+    """
+
+    control: NDArray[Any]
+
+    def stop(self) -> None:
+        """Request the end of the run from the next tick on; may be called from any thread or a signal handler."""
+        self.control["stop"] = 1
+
+    def mark(self, marker: int) -> None:
+        """Set the marker of the rows from the next tick on."""
+        self.control["marker"] = marker
+
+    def gate(self, closed: bool) -> None:
+        """Fade the output out or in within `haptics.servo.kernels.GATE_TIME`, for example between trials."""
+        self.control["gate_closed"] = closed
+
+
+class Supervision(ControlMessages):
     """Watched application and control messages of a servo; inactive without arguments.
 
     Parameters
@@ -119,8 +134,8 @@ class Supervision:
     """
 
     def __init__(self, control: Mailbox | None = None, settings: Mailbox | None = None, application: int = 0) -> None:
-        self._scratch = np.zeros(SCRATCH, np.int64)
-        self._control: NDArray[Any] = np.zeros(1, CONTROL) if control is None else control.record
+        self._scratch = np.zeros(kernels.SCRATCH, np.int64)
+        self.control = np.zeros(1, kernels.CONTROL) if control is None else control.record
         self._local_sequence, self._local, self._latest = np.zeros(1, np.int64), _empty_settings(), _empty_settings()
         self._seen = np.zeros(2, np.int64)
         self._sequence = np.zeros(1, np.int64) if settings is None else settings.sequence
@@ -133,7 +148,7 @@ class Supervision:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Arguments for `haptics.servo.kernels.run_ticks`, by name."""
         return {
-            "controls": self._control,
+            "controls": self.control,
             "sequence": self._sequence,
             "settings": self._settings,
             "local_sequence": self._local_sequence,
@@ -143,37 +158,19 @@ class Supervision:
             "scratch": self._scratch,
         }
 
-    @property
-    def gate_closed(self) -> bool:
-        """Whether the output must fade out."""
-        return bool(self._control["gate_closed"][0])
-
-    def gate(self, closed: bool) -> None:
-        """Fade the output out or in."""
-        self._control["gate_closed"] = closed
-
-    def mark(self, marker: int) -> None:
-        """Set the marker of the rows from the next tick on."""
-        self._control["marker"] = marker
-
-    @property
-    def marker(self) -> int:
-        """Marker of the next row: the trial or stage that the tick belongs to."""
-        return int(self._control["marker"][0])
-
     def begin(self, record: NDArray[Any]) -> None:
         """Fill the fields `WATCH_FIELDS` of a (1,) record with a ``period`` [s], for a new run."""
         period = float(record["period"][0])
         record["application"], record["status_file"] = self._application, self._status_file
-        record["ticks_until_check"] = record["ticks_between_checks"] = max(int(CHECK_INTERVAL / period), 1)
+        record["ticks_until_check"] = record["ticks_between_checks"] = max(int(kernels.CHECK_INTERVAL / period), 1)
         record["last_heartbeat"] = record["silent_ticks"] = 0
-        record["max_silent_ticks"] = math.ceil(HEARTBEAT_TIMEOUT / period)
+        record["max_silent_ticks"] = math.ceil(kernels.HEARTBEAT_TIMEOUT / period)
 
     def warm_up(self, record: NDArray[Any], core: NDArray[Any], core_words: NDArray[Any]) -> None:
         """Compile the code for a tick in Python, with copies of its records."""
         self.end_reason(record.copy())
         self.key_is_held()
-        apply_settings(
+        kernels.apply_settings(
             core, core_words, np.zeros(1, np.int64), _empty_settings(), _empty_settings(), np.zeros(1, np.int64)
         )
 
@@ -187,24 +184,20 @@ class Supervision:
         self._local[1:] = parameters.view(np.int64)
         self._local_sequence += 1
 
-    def stop(self) -> None:
-        """End the run at the next tick."""
-        self._control["stop"] = 1
-
     def end_reason(self, record: NDArray[Any]) -> int:
         """Return `STOPPED`, `APPLICATION_LOST`, or 0; must be called once per tick with a prepared record."""
-        return end_reason_of(record, self._control, self._scratch)
+        return kernels.end_reason_of(record, self.control, self._scratch)
 
     def key_is_held(self) -> bool:
         """Return True if the dead-man's key is held."""
-        return key_is_held_of(self._control, self._scratch)
+        return kernels.key_is_held_of(self.control, self._scratch)
 
     def apply_settings(self, core: NDArray[Any], core_words: NDArray[Any]) -> None:
         """Apply new settings to the (1,) record of a rendering."""
-        apply_settings(core, core_words, self._sequence, self._settings, self._latest, self._seen[:1])
-        apply_settings(core, core_words, self._local_sequence, self._local, self._latest, self._seen[1:])
+        kernels.apply_settings(core, core_words, self._sequence, self._settings, self._latest, self._seen[:1])
+        kernels.apply_settings(core, core_words, self._local_sequence, self._local, self._latest, self._seen[1:])
 
 
 def _empty_settings() -> NDArray[np.int64]:
     """Return an empty settings buffer of 8-byte words."""
-    return np.zeros(SETTINGS.itemsize // 8, np.int64)
+    return np.zeros(kernels.SETTINGS.itemsize // 8, np.int64)

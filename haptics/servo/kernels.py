@@ -40,10 +40,8 @@ _CLOCK_MONOTONIC = 1
 _TIMER_ABSTIME = 1
 _BILLION = 1_000_000_000
 
-_LOST = np.frombuffer(b"TtZXx", np.uint8)
-"""States of stopped, traced and ended processes."""
-_EXITING = 0x4
-"""Kernel flag of a thread that is exiting."""
+_LOST = np.frombuffer(b"TtZXx", np.uint8)  # states of stopped, traced and ended processes
+_EXITING = 0x4  # kernel flag of a thread that is exiting
 _SPACE, _BRACKET, _ZERO = ord(" "), ord(")"), ord("0")
 
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.intp))
@@ -278,8 +276,7 @@ GATE_TIME = 0.05
 
 PORT = np.dtype(PORT_FIELDS)
 
-_ATTEMPTS = 100
-"""Maximum number of attempts to read a sample while a thread writes it."""
+_ATTEMPTS = 100  # maximum number of attempts to read a sample while a thread writes it
 
 NEVER = 2**62
 """Number of a tick that is never reached."""

@@ -30,7 +30,7 @@ from haptics.kernel_cache import COMPILATION
 from haptics.recording.recorder import complete_recording
 from haptics.recording.recording import EVENTS
 from haptics.rendering.programs import SceneElement, read_program
-from haptics.servo.control import DISMISSED, Job, Supervision
+from haptics.servo.control import DISMISSED, ControlMessages, Job, Supervision
 from haptics.servo.kernels import CONTROL, HEARTBEAT_TIMEOUT, SETTINGS
 from haptics.servo.realtime import ProcessState, Usage, request_real_time, without_requests
 from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason, Servo
@@ -41,7 +41,7 @@ from haptics.trace import Reader, Trace
 # --- side of the application ------------------------------------------------------------------------------------------
 
 
-class ServoProcess:
+class ServoProcess(ControlMessages):
     """Handle of the application for a servo process.
 
     Parameters
@@ -55,6 +55,8 @@ class ServoProcess:
     ----------
     connection : Connection
         Connection to wait for: it becomes readable with a message of the servo and when the process ends.
+    next_version : int
+        Version of the next settings.
     used : dict
         Resource usage at the end of a run (`haptics.servo.realtime.Usage`).
     """
@@ -63,12 +65,12 @@ class ServoProcess:
         self.job = job
         self.trace = Trace.create(job.paths.trace.path)
         self._settings = Mailbox(job.paths.settings.path, SETTINGS, create=True)
-        self._control = Mailbox(job.paths.control.path, CONTROL, create=True)
+        self.control = Mailbox(job.paths.control.path, CONTROL, create=True).record
         self._standby = standby or Standby()
         self._process, self.connection = self._standby.process, self._standby.connection
         self._state: ProcessState | None = None
         self._started = False
-        self._version, self._uses_pipe = 0, False
+        self.next_version, self._uses_pipe = 1, False
         self.used: dict[str, Any] = {}
 
     @property
@@ -85,7 +87,7 @@ class ServoProcess:
 
     def beat(self) -> None:
         """Send a heartbeat to the servo's watchdog."""
-        self._control.record["heartbeat_ns"][0] = time.monotonic_ns()
+        self.control["heartbeat_ns"] = time.monotonic_ns()
 
     @property
     def halted(self) -> bool:
@@ -110,21 +112,9 @@ class ServoProcess:
         """Kill a process that does not respond."""
         self._process.kill()
 
-    def stop(self) -> None:
-        """Request the end of the run; the output fades out within a few periods."""
-        self._control.record["stop"][0] = 1
-
-    def mark(self, marker: int) -> None:
-        """Set the marker of the rows from the next tick on."""
-        self._control.record["marker"][0] = marker
-
-    def gate(self, closed: bool) -> None:
-        """Fade the output out or in within `haptics.servo.kernels.GATE_TIME`, for example between trials."""
-        self._control.record["gate_closed"][0] = closed
-
     def report_recorded(self, count: int) -> None:
         """Report the number of rows on disk, for which a run in simulated time waits."""
-        self._control.record["recorded"][0] = count
+        self.control["recorded"] = count
 
     def publish(self, element: Element) -> int:
         """Send the parameters of `element`, which apply from the next tick on, and return their version.
@@ -151,7 +141,7 @@ class ServoProcess:
         write_parameters(element, settings)
         settings["law"]["address"] = 0
         self._settings.publish(settings[0])
-        self._version = version
+        self.next_version += 1
         return version
 
     def send_program_entry(self, line: dict[str, Any]) -> None:
@@ -162,7 +152,7 @@ class ServoProcess:
         line : dict
             Journal entry of the program, including its version (`haptics.rendering.programs`).
         """
-        self._version, self._uses_pipe = int(line["version"]), True
+        self.next_version, self._uses_pipe = int(line["version"]) + 1, True
         send(self._standby.programs, line)
 
     def switch_program(self, program: Element | SceneElement, line: dict[str, Any]) -> None:
@@ -185,11 +175,6 @@ class ServoProcess:
                 self.publish(program)
                 return
         self.send_program_entry(line)
-
-    @property
-    def next_version(self) -> int:
-        """Version of the next settings."""
-        return self._version + 1
 
     def next_message(self) -> tuple[str, Any] | None:
         """Return the next message of the servo, or None without a message.
@@ -217,8 +202,7 @@ class ServoProcess:
             if status is not None and status < 0:
                 cause = f"killed by {signal.Signals(-status).name}"
             raise ServoLost(
-                f"the servo process died ({cause}) {self.progress_phrase}. The recording was kept.",
-                rows,
+                f"the servo process died ({cause}) {self.progress_phrase}. The recording was kept.", rows
             ) from None
         if kind == "ended":
             content, self.used = content
@@ -248,8 +232,7 @@ class ServoProcess:
 
 # --- side of the servo ------------------------------------------------------------------------------------------------
 
-_CHECK_INTERVAL = 1e-4
-"""Interval at which a run in simulated time checks the progress of its recorder [s]."""
+_CHECK_INTERVAL = 1e-4  # interval at which a run in simulated time checks the progress of its recorder [s]
 
 
 def serve_job(job: Job, connection: Connection, programs: Connection) -> None:
@@ -322,7 +305,7 @@ def _serve_device(job: Job, servo: Servo, application: int, connection: Connecti
         used = Usage.now()
         if facts := getattr(servo.device, "facts", None):
             send(connection, ("device", dict(facts)))
-        send(connection, ("ready", real_time.as_dict()))
+        send(connection, ("ready", real_time))
 
     try:
         end = servo.run(job.duration, ready, recorder)

@@ -58,49 +58,18 @@ class RealTimeSettings:
             )
 
 
-@dataclass(frozen=True)
-class RealTime:
-    """Granted resources.
-
-    Attributes
-    ----------
-    scheduling : str
-        ``fifo`` or ``other``.
-    priority : int
-        FIFO priority, 0 for ``other``.
-    niceness : int
-        Niceness of the servo in the default class: usually 0, negative if it has precedence over other programs.
-    time_slice : float or None
-        Time slice of the servo in the default class [s]; None if unknown, or with FIFO.
-    low_latency : bool
-        Whether the processor is kept out of deep idle states.
-    memory_locked : bool
-        Whether pages cannot be swapped out.
-    processors : str
-        Processors on which the servo may run.
-    machine : str
-        Operating system, kernel release and processor architecture.
-    processor : str
-        Model name of the processor.
-    """
-
-    scheduling: str
-    priority: int
-    niceness: int
-    time_slice: float | None
-    low_latency: bool
-    memory_locked: bool
-    processors: str
-    machine: str
-    processor: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields for a recording."""
-        return asdict(self)
-
-
-def request_real_time(settings: RealTimeSettings | None = None) -> RealTime:
+def request_real_time(settings: RealTimeSettings | None = None) -> dict[str, Any]:
     """Apply the real-time settings to this process permanently, as far as permitted.
+
+    Returns
+    -------
+    dict
+        The granted resources, for a recording. ``scheduling``: ``fifo`` or ``other``; ``priority``: FIFO priority, 0
+        for ``other``; ``niceness``: usually 0, negative if the servo has precedence over other programs;
+        ``time_slice``: time slice in the default class [s], None if unknown, or with FIFO; ``low_latency``: whether the
+        processor is kept out of deep idle states; ``memory_locked``: whether pages cannot be swapped out;
+        ``processors`` on which the servo may run; ``machine``: operating system, kernel release and architecture;
+        ``processor``: model name.
 
     Raises
     ------
@@ -135,28 +104,28 @@ def request_real_time(settings: RealTimeSettings | None = None) -> RealTime:
     return _granted(settings.priority if fifo else 0, low_latency, locked)
 
 
-def without_requests() -> RealTime:
-    """Return the resources of a run without real-time requests."""
+def without_requests() -> dict[str, Any]:
+    """Return the resources of a run without real-time requests; see `request_real_time`."""
     return _granted(0, low_latency=False, locked=False)
 
 
-def _granted(priority: int, low_latency: bool, locked: bool) -> RealTime:
+def _granted(priority: int, low_latency: bool, locked: bool) -> dict[str, Any]:
     processor = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
         names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
         processor = names[0] if names else processor
-    return RealTime(
-        scheduling="fifo" if priority else "other",
-        priority=priority,
-        niceness=niceness(),
-        time_slice=time_slice(),
-        low_latency=low_latency,
-        memory_locked=locked,
-        processors=", ".join(map(str, _processors())) or "unknown",
-        machine=f"{platform.system()} {platform.release()} {platform.machine()}",
-        processor=processor,
-    )
+    return {
+        "scheduling": "fifo" if priority else "other",
+        "priority": priority,
+        "niceness": niceness(),
+        "time_slice": time_slice(),
+        "low_latency": low_latency,
+        "memory_locked": locked,
+        "processors": ", ".join(map(str, _processors())) or "unknown",
+        "machine": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "processor": processor,
+    }
 
 
 # --- system calls -----------------------------------------------------------------------------------------------------
@@ -229,8 +198,7 @@ def _system_call(which: int, *arguments: object) -> bool:
 
 # --- usage and state of processes -------------------------------------------------------------------------------------
 
-_HALTED = (b"T", b"t")
-"""Process states in /proc of stopped and traced processes."""
+_HALTED = (b"T", b"t")  # process states in /proc of stopped and traced processes
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ FREEZE_TIMEOUT = 1.0
 """Time without a tick after which a servo counts as lost [s]."""
 
 
-_MAX_CHECK_INTERVAL = 0.05
-"""Upper bound of the time counted between two checks [s]."""
+_MAX_CHECK_INTERVAL = 0.05  # upper bound of the time counted between two checks [s]
 
 
 class RecorderThread(threading.Thread):
@@ -173,12 +172,7 @@ class Run:
     application_name = "this process"
 
     def __init__(
-        self,
-        recorder: Recorder,
-        job: Job,
-        device: str,
-        notify: Callable[[str], None],
-        standby: Standby | None = None,
+        self, recorder: Recorder, job: Job, device: str, notify: Callable[[str], None], standby: Standby | None = None
     ) -> None:
         self.recorder, self._device = recorder, device
         self.servo = ServoProcess(job, standby)

@@ -19,30 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.clock import Clock, WallClock, cancelled_by
-from haptics.device import DEAD_MAN_BUTTON, Device, Port, State, port_of
+from haptics.device import DEAD_MAN_BUTTON, Device, Port, port_of
 from haptics.errors import ConfigurationError, DeviceFault, HapticError, OpeningCancelled
 from haptics.rendering.envelope import Limits, failure_message
 from haptics.rendering.programs import Program
 from haptics.rendering.rendering import Rendering
-from haptics.servo.control import Supervision
-from haptics.servo.kernels import (
-    APPLICATION_LOST,
-    AVAILABLE,
-    BUTTON,
-    CONTINUE,
-    DEVICE_FAULT,
-    FAULT_AFTER,
-    NEVER,
-    NO_KEY,
-    NO_SAMPLES,
-    PORT,
-    STOPPED,
-    begin_python_tick,
-    end_python_tick,
-    new_loop_record,
-    render_python_tick,
-    run_ticks,
-)
+from haptics.servo import kernels
+from haptics.servo.control import ControlMessages, Supervision
+from haptics.servo.kernels import APPLICATION_LOST, STOPPED
 from haptics.trace import Trace
 
 MAX_TICKS_PER_CALL = 1024
@@ -66,17 +50,8 @@ class EndReason(StrEnum):
 END_REASONS = {0: EndReason.COMPLETED, STOPPED: EndReason.STOPPED, APPLICATION_LOST: EndReason.APPLICATION_LOST}
 """Reasons by the numbers that the kernels return."""
 
-_NUMBERS: dict[EndReason | None, int] = {None: 0, **{end: number for number, end in END_REASONS.items()}}
 
-
-Supervisor = Callable[[], EndReason | None]
-"""Callback at the start of every tick, which returns the reason to end the run now, or None.
-
-It must return within microseconds.
-"""
-
-
-class Servo:
+class Servo(ControlMessages):
     """Run programs (elements or motions) on a device.
 
     A device with a port (`haptics.device`) is served by a compiled loop, any other device by a loop in Python with the
@@ -95,14 +70,10 @@ class Servo:
     limits : Limits, optional
         Limits of the envelope; by default the limits of the device.
     supervision : Supervision, optional
-        Application to watch, and its control messages: stop, new settings, dead-man's key.
-    supervisor : callable, optional
-        Called before the device is opened, during `haptics.clock.pause` in ``open``, and at the start of every tick.
+        Application to watch, and its control messages: stop, new settings, dead-man's key. Required if the limits
+        demand the key.
     before_tick : callable, optional
         Called with the rendering at the start of every tick, for example to apply new settings.
-    key_held : callable, optional
-        Returns True while the dead-man's key is held; required if the limits demand the key and there is no
-        `supervision`.
 
     Attributes
     ----------
@@ -128,16 +99,14 @@ class Servo:
         clock: Clock | None = None,
         limits: Limits | None = None,
         supervision: Supervision | None = None,
-        supervisor: Supervisor | None = None,
         before_tick: Callable[[Rendering], None] | None = None,
-        key_held: Callable[[], bool] | None = None,
     ) -> None:
         limits = limits or Limits.for_device(device.spec)
         self.device = device
         self.rendering = Rendering(program, device.spec, limits)
         self.trace = trace
         self.period = program.period
-        if limits.dead_man == "key" and key_held is None and supervision is None:
+        if limits.dead_man == "key" and supervision is None:
             raise ConfigurationError(
                 "envelope.dead_man = 'key': there is no window whose key could be held. Leave --headless out, or "
                 "choose 'button' where the device has one."
@@ -148,15 +117,15 @@ class Servo:
                 f"period = {program.period:g} s of the {program.model} does not go with a clock of "
                 f"{self._clock.period:g} s: build both with the same period."
             )
-        self._supervisor, self._before_tick, self._key_held = supervisor, before_tick, key_held
+        self._before_tick = before_tick
         self.supervision = supervision or Supervision()
+        self.control = self.supervision.control
         self._compensate: Callable[[float], object] = getattr(device, "compensate", lambda share: None)
-        self._record = new_loop_record(self._clock.period, device.spec, limits)
+        self._record = kernels.new_loop_record(self._clock.period, device.spec, limits)
         self._channels = int(self._record["channels"][0])
         self._core = self.rendering.core
         # Whether the run can be compiled, as far as it does not depend on the device.
-        callbacks = any(each is not None for each in (supervisor, before_tick, key_held))
-        self._may_be_compiled = AVAILABLE and not callbacks and type(self._clock) in (Clock, WallClock)
+        self._may_be_compiled = kernels.AVAILABLE and before_tick is None and type(self._clock) in (Clock, WallClock)
         self.compiled = False
         self.noticed_ns = self.safe_output_ns = 0
 
@@ -165,13 +134,13 @@ class Servo:
         loop, core, slots = self._record.copy(), self._core.copy(), np.zeros_like(self.trace.slots[:1])
         words = core.view(np.int64)
         self.supervision.warm_up(loop, core, words)
-        ports, count = np.zeros(1, PORT), np.zeros(1, np.int64)
+        ports, count = np.zeros(1, kernels.PORT), np.zeros(1, np.int64)
         if self._may_be_compiled and hasattr(type(self.device), "port"):
             of_run = loop, core, words, ports, ports, self.trace.slots, count
-            run_ticks(*of_run, **self.supervision.arrays, most=0)
-        begin_python_tick(loop, core, 0.0, 0)  # an open device may turn out to have no port
-        render_python_tick(loop, core, ports, slots, 0.0, 0.0, 0, False, False)
-        end_python_tick(loop, core, slots, count, 0.0, 0.0)
+            kernels.run_ticks(*of_run, **self.supervision.arrays, most=0)
+        kernels.begin_python_tick(loop, core, 0.0, 0)  # an open device may turn out to have no port
+        kernels.render_python_tick(loop, core, ports, slots, 0.0, 0.0, 0, False, False)
+        kernels.end_python_tick(loop, core, slots, count, 0.0, 0.0)
 
     def run(
         self,
@@ -209,9 +178,13 @@ class Servo:
         self.rendering.begin()
         self.safe_output_ns = 0
         self._prepare(None if duration is None else round(duration / self.period))
-        reason = self._open()
-        if reason is not None:
-            return reason
+        if asked := self.supervision.end_reason(self._record):
+            return END_REASONS[asked]
+        try:
+            with cancelled_by(lambda: self.supervision.end_reason(self._record) != 0):
+                self.device.open()
+        except OpeningCancelled:
+            return END_REASONS[self.supervision.end_reason(self._record)] or EndReason.STOPPED
         try:
             if opened is not None:
                 opened()
@@ -273,18 +246,6 @@ class Servo:
         """
         self.supervision.publish(self.rendering.prepare(program, number), version)
 
-    def gate(self, closed: bool) -> None:
-        """Fade the output out or in from the next tick on, for example between trials."""
-        self.supervision.gate(closed)
-
-    def mark(self, marker: int) -> None:
-        """Set the marker of the rows from the next tick on."""
-        self.supervision.mark(marker)
-
-    def stop(self) -> None:
-        """End the run at the next tick; may be called from another thread or a signal handler."""
-        self.supervision.stop()
-
     def close(self) -> None:
         """Write the safe output in steps of one period and close the device, each even if the other fails."""
         self.noticed_ns = self.noticed_ns or time.monotonic_ns()
@@ -310,28 +271,12 @@ class Servo:
         """Prepare a run of `count` ticks, or without an end if None."""
         loop = self._record
         self.noticed_ns = 0
-        loop["fading"] = NEVER if count is None else count - min(int(loop["brake_ticks"][0]), count // 2)
-        loop["last"] = NEVER if count is None else count
+        loop["fading"] = kernels.NEVER if count is None else count - min(int(loop["brake_ticks"][0]), count // 2)
+        loop["last"] = kernels.NEVER if count is None else count
         for name in ("tick", "end", "noticed_ns", "bad_ticks"):
             loop[name] = 0
         loop["opening"] = 1.0
         self.supervision.begin(loop)
-
-    def _end_request(self) -> int:
-        """Return the number of the reason to end the run now (`END_REASONS`), or 0."""
-        own = _NUMBERS[self._supervisor()] if self._supervisor is not None else 0
-        return own or self.supervision.end_reason(self._record)
-
-    def _open(self) -> EndReason | None:
-        """Open the device; return the reason if the run ends before it is open, else None."""
-        if asked := self._end_request():
-            return END_REASONS[asked]
-        try:
-            with cancelled_by(lambda: self._end_request() != 0):
-                self.device.open()
-        except OpeningCancelled:
-            return END_REASONS[self._end_request()] or EndReason.STOPPED
-        return None
 
     def _fault(self, error: Exception, unsafe: Exception | None = None) -> DeviceFault:
         """Return the fault for `error`, with device, tick and cause; `unsafe` is an error of the safe output."""
@@ -364,13 +309,13 @@ class Servo:
 
     def _run_in_python(self, between: SimulationCallback | None) -> None:
         loop, clock = self._record, self._clock
-        ticks, lasts, ports, look = loop["tick"], loop["last"], np.zeros(1, PORT), MAX_TICKS_PER_CALL
+        ticks, lasts, ports, look = loop["tick"], loop["last"], np.zeros(1, kernels.PORT), MAX_TICKS_PER_CALL
         while ticks[0] < lasts[0]:
             late = clock.wait(int(ticks[0]))
-            asked = 0 if loop["end"][0] else self._end_request()
+            asked = 0 if loop["end"][0] else self.supervision.end_reason(self._record)
             if asked:
                 self.noticed_ns = self.noticed_ns or time.monotonic_ns()
-            if not begin_python_tick(loop, self._core, late, asked):
+            if not kernels.begin_python_tick(loop, self._core, late, asked):
                 break
             clock.tick = int(ticks[0])
             self.supervision.apply_settings(self._core, self.rendering.words)
@@ -386,7 +331,7 @@ class Servo:
     def _tick(self, ports: NDArray[Any]) -> None:
         """Read, render, write, record."""
         clock, trace, loop, core, port = self._clock, self.trace, self._record, self._core, ports[0]
-        marker, closed = self.supervision.marker, self.supervision.gate_closed
+        marker, closed = int(self.control["marker"][0]), bool(self.control["gate_closed"][0])
         begun = clock.elapsed()
         state = self.device.read()
         now = clock.time
@@ -394,28 +339,22 @@ class Servo:
         port["position"], port["velocity"], port["force"] = state.position, state.velocity, state.force
         port["hand_force"], port["buttons"] = state.hand_force, state.buttons
         port["channels"][: self._channels] = math.nan if state.channels is None else state.channels
+        held, kind = True, loop["dead_man"][0]
+        if kind != kernels.NO_KEY:
+            held = bool(state.buttons & DEAD_MAN_BUTTON) if kind == kernels.BUTTON else self.supervision.key_is_held()
         start = now + loop["late"][0]
-        if render_python_tick(loop, core, ports, trace.slots, now, age, marker, closed, self._released(state)):
+        if kernels.render_python_tick(loop, core, ports, trace.slots, now, age, marker, closed, not held):
             self._compensate(float(port["assistance"]))
             self.device.write(self.rendering.command)
         written = clock.elapsed() - start
-        if not end_python_tick(loop, core, trace.slots, trace.counter, written, clock.elapsed() - start):
+        if not kernels.end_python_tick(loop, core, trace.slots, trace.counter, written, clock.elapsed() - start):
             raise self._no_samples()
-
-    def _released(self, state: State) -> bool:
-        """Return True if there is a dead-man's switch and it is not held."""
-        kind = self._record["dead_man"][0]
-        if kind == NO_KEY:
-            return False
-        if kind == BUTTON:
-            return not state.buttons & DEAD_MAN_BUTTON
-        return not (self._key_held() if self._key_held is not None else self.supervision.key_is_held())
 
     def _connect(self, port: Port) -> NDArray[Any]:
         """Set the device access of the loop; return the device's record, (1,) of dtype `PORT`."""
         loop = self._record
         loop["take"], loop["give"], loop["wake"] = port.read_part, port.write_part, port.wake
-        return port.record.view(np.uint8)[: PORT.itemsize].view(PORT)
+        return port.record.view(np.uint8)[: kernels.PORT.itemsize].view(kernels.PORT)
 
     def _run_compiled(self, port: Port, between: SimulationCallback | None) -> None:
         """Run the compiled loop until the end or a fault, with calls of `between` in simulated time."""
@@ -424,17 +363,17 @@ class Servo:
         if isinstance(clock, WallClock):
             loop["origin_ns"], loop["spin_ns"] = clock.origin_ns[0], clock.spin_ns
         ports = self._connect(port)
-        samples = ports if port.read_part else np.zeros(1, PORT)
+        samples = ports if port.read_part else np.zeros(1, kernels.PORT)
         of_run = loop, self._core, self.rendering.words, ports, samples, trace.slots, trace.counter
-        outcome, most = CONTINUE, NEVER if live else MAX_TICKS_PER_CALL
-        while outcome == CONTINUE:
-            outcome = run_ticks(*of_run, **supervision.arrays, most=most)
+        outcome, most = kernels.CONTINUE, kernels.NEVER if live else MAX_TICKS_PER_CALL
+        while outcome == kernels.CONTINUE:
+            outcome = kernels.run_ticks(*of_run, **supervision.arrays, most=most)
             clock.tick = int(loop["tick"][0])
             wish = between() if between is not None else None
-            most = NEVER if live else min(wish or MAX_TICKS_PER_CALL, MAX_TICKS_PER_CALL)
-        if outcome == NO_SAMPLES:
+            most = kernels.NEVER if live else min(wish or MAX_TICKS_PER_CALL, MAX_TICKS_PER_CALL)
+        if outcome == kernels.NO_SAMPLES:
             raise self._no_samples()
-        if outcome == DEVICE_FAULT:
+        if outcome == kernels.DEVICE_FAULT:
             self.device.read()
             self.device.write(self.rendering.command)
             raise DeviceFault("it reported a fault without saying which: switch it off and on, and start again.")
@@ -444,7 +383,7 @@ class Servo:
         trace, limit = self.trace, float(self._core["max_following_error"][0])
         begun, now = trace.count - int(self._record["bad_ticks"][0]), trace.count - 1
         first, last = (trace.slots[number % trace.capacity] for number in (begun, now))
-        return DeviceFault(failure_message(first, last, limit, FAULT_AFTER))
+        return DeviceFault(failure_message(first, last, limit, kernels.FAULT_AFTER))
 
 
 def _message(error: Exception) -> str:

@@ -12,6 +12,7 @@ from haptics import Causality, Coulomb, MasslessImpedance, State
 from haptics.recording.replay import COMPUTED
 from haptics.records import ROW, Rows
 from haptics.rendering.envelope import ENVELOPE_FLAGS, Limits
+from haptics.rendering.kernels import assistance
 from haptics.rendering.programs import parameters_of
 from haptics.rendering.rendering import Rendering
 from tests.haptics.doubles import make_spec
@@ -55,6 +56,10 @@ class Drive:
     def force(self, state, **options):
         """Render `state` and return the norm of the command."""
         return float(np.hypot(*self(state, **options)["command"]))
+
+    @property
+    def assistance(self):
+        return float(assistance(self.rendering.core.view(np.recarray)[0]))
 
     def change(self, element):
         """Put the parameters of `element` in force."""

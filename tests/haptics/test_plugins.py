@@ -1,9 +1,11 @@
 """Public names, the catalogue of laws and models, and plugins of other packages."""
 
+import ast
 import importlib
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,16 +47,20 @@ def test_ambiguous_plugin_name_is_refused(install):
     assert "brings another one of that name" in found.refused["same"]
 
 
-PACKAGES = ("haptics", "calibration")
+PACKAGES = ("haptics", "calibration", "calibration.psychometric", "haptics.design", "haptics.scenes")
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_public_names_are_those_of_their_modules(package):
     loaded = importlib.import_module(package)
-    homes = [(home, name) for home, names in loaded._HOMES.items() for name in names]
-    assert sorted(name for _, name in homes) == sorted(loaded.__all__)
+    stub = ast.parse(Path(loaded.__file__).with_suffix(".pyi").read_text())
+    homes = [
+        (node.module, alias.name) for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    ]
+    (public,) = (ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign))
+    assert sorted(name for _, name in homes) == sorted(loaded.__all__) == sorted(public)
     for home, name in homes:
-        assert getattr(loaded, name) is getattr(importlib.import_module(f"{package}.{home}"), name)
+        assert getattr(loaded, name) is getattr(importlib.import_module(home), name)
     assert set(loaded.__all__) <= set(dir(loaded))
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nothing'"):
         _ = loaded.nothing

@@ -178,7 +178,8 @@ def test_missing_memory_is_reported(tmp_path):
 
 def test_names_of_a_dead_owner_are_removed(monkeypatch, tmp_path):
     monkeypatch.delattr(os, "memfd_create")
-    monkeypatch.setattr("haptics.shared._folder", lambda: tmp_path)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     paths = SharedFiles.unique()
     assert len(list(tmp_path.iterdir())) == 3
     pickle.loads(pickle.dumps(paths)).remove_orphaned()

@@ -24,9 +24,8 @@ import numpy as np
 
 from devices.arm.motors.settings import WHERE, OdriveSettings
 from devices.common.bus import TransferError, Trouble
-from devices.common.driver import Managed
 from devices.common.latch import Latch, Wake, copy_latest, publish_to
-from haptics.device import Vector
+from haptics.device import Managed, Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.jit import kernel
 from haptics.settings import build

@@ -7,6 +7,7 @@ by semicolons or tabs.
 
 from __future__ import annotations
 
+import contextlib
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -128,7 +129,21 @@ def read_table(path: str) -> Table:
     separator = ","
     rows: list[list[float]] = []
     lines: list[int] = []
-    for number, text in enumerate(_text(path).split("\n"), start=1):
+    file = Path(path)
+    require_text(path)
+    try:
+        if not file.is_file():
+            raise ConfigurationError(f"{path}: there is no such file.")
+        if file.stat().st_size > LARGEST_FILE:
+            raise ConfigurationError(f"{path}: must be at most {LARGEST_FILE // 1_000_000} MB.")
+        content = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: is not a text file (byte {error.start} is not UTF-8).") from error
+    except ConfigurationError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: file name with a zero byte
+        raise ConfigurationError(f"{path!r}: cannot be read ({error}).") from error
+    for number, text in enumerate(content.split("\n"), start=1):
         line = text.strip()
         if line.startswith("#"):
             comments.append(line[1:].strip())
@@ -162,41 +177,19 @@ def require_text(path: str, readable: str = "CSV files") -> None:
     if form is None and b"\0" in beginning:
         form = _SUFFIXES.get(Path(path).suffix.lower())
     if form == "zip":
-        form = _zipped_form(path)
+        members: list[str] = []
+        with contextlib.suppress(OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+            with zipfile.ZipFile(path) as archive:
+                members = archive.namelist()
+        if any(name.startswith("xl/") for name in members) or Path(path).suffix.lower() == ".xlsx":
+            form = "excel"
+        elif members and all(name.endswith(".npy") for name in members):
+            form = "npz"
     if form is not None:
         name, remedy = _FORMS[form]
         if form == "gzip" and Path(path).suffix.lower() != ".gz":  # gunzip requires this suffix
             remedy = "rename it to {path}.gz and decompress it with gunzip"
         raise ConfigurationError(f"{path}: is {name}; only {readable} can be read: {remedy.format(path=path)}.")
-
-
-def _zipped_form(path: str) -> str:
-    """Return the format of a ZIP archive."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.namelist()
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
-        members = []
-    if any(name.startswith("xl/") for name in members) or Path(path).suffix.lower() == ".xlsx":
-        return "excel"
-    return "npz" if members and all(name.endswith(".npy") for name in members) else "zip"
-
-
-def _text(path: str) -> str:
-    file = Path(path)
-    require_text(path)
-    try:
-        if not file.is_file():
-            raise ConfigurationError(f"{path}: there is no such file.")
-        if file.stat().st_size > LARGEST_FILE:
-            raise ConfigurationError(f"{path}: must be at most {LARGEST_FILE // 1_000_000} MB.")
-        return file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path}: is not a text file (byte {error.start} is not UTF-8).") from error
-    except (OSError, ValueError) as error:  # ValueError: file name with a zero byte
-        if isinstance(error, ConfigurationError):
-            raise
-        raise ConfigurationError(f"{path!r}: cannot be read ({error}).") from error
 
 
 def _numbers(path: str, number: int, cells: list[str], names: tuple[str, ...]) -> list[float]:

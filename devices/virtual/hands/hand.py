@@ -13,7 +13,7 @@ import functools
 import math
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.common.settings import ROUNDING, Point, Timed, Workspace, parts_of
+from devices.virtual.hands.records import EDGE, WAVES
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, documented, unrestricted
@@ -32,9 +33,6 @@ MOST_BUTTONS = 31
 
 CLICK = 0.1
 """Default duration of a press [s]."""
-
-EDGE = np.dtype([("time", "<f8"), ("buttons", "<i8")])
-"""Buttons that are pressed from a time [s] on, as bits."""
 
 _FORM = "a list of texts BUTTON@SECONDS+DURATION, such as ['2@1.5+0.2']"
 
@@ -105,15 +103,7 @@ def edges_of(presses: Iterable[Press]) -> NDArray[Any]:
 
 # --- tremor -----------------------------------------------------------------------------------------------------------
 
-WAVES = 5
 LOWEST, HIGHEST = 8.0, 12.0
-
-TREMOR_FIELDS: list[tuple[Any, ...]] = [("trembles", "<i8"), ("waves", "<f8", (WAVES, 4))]
-"""Tremor fields of the record of a hand.
-
-``trembles`` enables the tremor. Each row of ``waves`` contains the angular frequency [rad/s], the phase [rad] and the
-force (x, y) [N] of a wave.
-"""
 
 
 def fill_tremor(record: NDArray[Any], amplitude: float, seed: int) -> None:
@@ -189,41 +179,23 @@ class Hand(ABC):
         """Reset the hand to time zero."""
 
 
-HAND_FIELDS: list[tuple[Any, ...]] = [
-    ("handle", "<f8", (2,)),
-    ("target", "<f8", (2,)),
-    ("force", "<f8", (2,)),
-    ("grip", "<f8"),
-    ("buttons", "<i8"),
-    ("edges", "<i8"),
-    ("edge_count", "<i8"),
-]
-"""First fields of the record of a hand.
-
-They are the last measured position of the handle [m], the fields of a `HandSample`, and the address and number of rows
-of the table of button presses (`devices.virtual.hands.hand.EDGE`).
-"""
-
-HAND = np.dtype(HAND_FIELDS)
-
-PIECE = np.dtype([("begin", "<f8"), ("end", "<f8"), ("cubic", "<f8", (2, 4))])
-"""Piece of the path: start and end [s], and ascending coefficients of x and y [m]."""
-
-ROW = np.dtype([("time", "<f8"), ("force", "<f8", (2,))])
-"""Row of a script of forces: beginning [s] and force [N]."""
-
-
 class CompiledHand(Hand):
     """Hand that runs without Python, by a part that fills the sample.
 
-    The part has the signature ``(record, time, 0.0)`` (`haptics.jit`).
-
     Parameters
     ----------
+    kernel : str
+        Name of the part in `devices.virtual.hands.kernels`.
     record : (1,) structured array
-        Record that begins with `HAND_FIELDS`.
-    presses : sequence of str
-        Buttons that it presses, with times (`devices.virtual.hands.hand`).
+        Record that begins with `devices.virtual.hands.records.HAND_FIELDS`, in the initial state.
+    settings : PressingSettings
+        Button presses, and grip and tremor if the hand holds the handle.
+    seed : int
+        Seed of the tremor.
+    start : (x, y)
+        Position of the handle when the device is opened [m].
+    tables : object
+        Owner of the memory whose addresses are in the record.
 
     Attributes
     ----------
@@ -231,44 +203,45 @@ class CompiledHand(Hand):
         Address of the record.
     """
 
-    def __init__(self, record: NDArray[Any], presses: Sequence[str] = ()) -> None:
-        self._record = record
-        self._edges = edges_of(parse_presses(presses, "hand.presses"))
+    def __init__(
+        self, kernel: str, record: NDArray[Any], settings: PressingSettings, seed: int, start: Point, tables: object
+    ) -> None:
+        self.stiffness, self.damping, self.start = 0.0, 0.0, start
+        if isinstance(settings, GripSettings):
+            self.stiffness, self.damping = settings.stiffness, settings.damping
+            fill_tremor(record, settings.tremor, seed)
+        self._edges = edges_of(parse_presses(settings.presses, "hand.presses"))
         record["edges"], record["edge_count"] = self._edges.ctypes.data, len(self._edges)
+        self._kernel, self._record, self._tables, self._initial = kernel, record, tables, record.copy()
         self.place: int = record.ctypes.data
         numbers = record.view(np.float64)  # all fields have this size, and `HAND_FIELDS` come first
         self._handle, self._sample = numbers[:2], numbers[2:7]
         self._buttons = record["buttons"]
 
-    @property
-    @abstractmethod
-    def _part(self) -> Callable[..., None]:
-        """Kernel of the part, imported on access, so that listing the hands does not import numba."""
-
     @functools.cached_property
     def address(self) -> int:
-        """Address of the part, compiled on first use."""
+        """Address of the part, compiled on first use; listing the hands does not import numba."""
+        from devices.virtual.hands import kernels
         from haptics.jit import address_of_part
 
-        return address_of_part(self._part, self._record.dtype)
+        return address_of_part(getattr(kernels, self._kernel), self._record.dtype)
 
     def prepare(self) -> None:
         """Compile the part and its caller; see `Hand.prepare`."""
         from haptics.jit import run_part
 
-        copy = self._record.copy()
-        run_part(self.address, copy.ctypes.data, 0.0, 0.0)
+        run_part(self.address, self._initial.copy().ctypes.data, 0.0, 0.0)
 
-    @functools.cached_property
-    def _evaluate(self) -> Callable[[float, float], None]:
-        from haptics.jit import run_part
-
-        return functools.partial(run_part, self.address, self.place)
+    def restart(self) -> None:
+        """Reset the hand to time zero."""
+        self._record[:] = self._initial
 
     def sample(self, time: float, handle: Vector) -> HandSample:
         """Return the state of the hand at `time` [s], computed by the part."""
+        from haptics.jit import run_part
+
         self._handle[:] = handle
-        self._evaluate(time, 0.0)
+        run_part(self.address, self.place, time, 0.0)
         x, y, force_x, force_y, grip = self._sample.tolist()
         return HandSample(x, y, force_x, force_y, grip, int(self._buttons[0]))
 

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from devices.virtual.hands.hand import EDGE, PIECE, ROW, WAVES
-from devices.virtual.hands.phases import PHASE, place_in
+from devices.virtual.hands.records import EDGE, PHASE, PIECE, ROW, WAVES, place_in
 from haptics.jit import float_at, integer_at, kernel, merged_kernel, record_at
 
-_BEGIN = np.dtype([("time", "<f8")])
-"""Common first field of the rows of all tables: the time at which they begin [s]."""
+_BEGIN = np.dtype([("time", "<f8")])  # common first field of the rows of all tables: the time at which they begin [s]
 
 _PHASE_SIZE, _ROW_SIZE, _PIECE_SIZE, _EDGE_SIZE = (row.itemsize for row in (PHASE, ROW, PIECE, EDGE))
 

@@ -12,16 +12,16 @@ import functools
 import math
 import random
 import string
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from devices.common.settings import Point, Workspace
-from devices.virtual.hands.hand import HAND_FIELDS, TREMOR_FIELDS, CompiledHand, GripSettings, fill_tremor, number_rows
-from devices.virtual.hands.phases import PHASE, Phase
+from devices.virtual.hands.hand import CompiledHand, GripSettings, number_rows
+from devices.virtual.hands.records import HAND_FIELDS, PHASE, TREMOR_FIELDS, place_in
 from haptics.errors import ConfigurationError
+from haptics.records import fields
 from haptics.settings import bounded, documented, unrestricted
 
 DEFAULT_POINTS: dict[str, Point] = {
@@ -51,11 +51,8 @@ TOUR = np.dtype(
     [
         *HAND_FIELDS,
         *TREMOR_FIELDS,
-        ("phases", "<i8"),
-        ("phase_count", "<i8"),
-        ("length", "<f8"),
-        ("rest_grip", "<f8"),
-        ("rest_force", "<f8"),
+        *fields("<i8", "phases phase_count"),
+        *fields("<f8", "length rest_grip rest_force"),
         ("wander", "<f8", (WANDERING, 5)),
     ]
 )
@@ -64,6 +61,41 @@ TOUR = np.dtype(
 ``phases`` is the address of the tour. Each row of ``wander`` contains the angular frequency [rad/s], the fraction, the
 phase [rad] and the direction (x, y) of a wave of the fluctuating force.
 """
+
+
+_RELAXING = 0.25  # time in which the hand relaxes its grip, and tightens it again [s]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Phase of the tour: a stroke, a curve or a stop.
+
+    Attributes
+    ----------
+    label : str
+        Letters that it connects (``a-b``), or letter of the stop.
+    start, duration : float
+        Start within the tour and duration [s].
+    origin, goal : (x, y)
+        First and last point [m].
+    centre : (x, y) or None
+        Centre of the half circle of a curve, which is anticlockwise.
+    rest : bool
+        True if the hand relaxes and its force fluctuates.
+    """
+
+    label: str
+    start: float
+    duration: float
+    origin: Point
+    goal: Point
+    centre: Point | None = None
+    rest: bool = False
+
+    @property
+    def curved(self) -> bool:
+        """True for a half circle."""
+        return self.centre is not None
 
 
 @documented
@@ -114,64 +146,52 @@ class MinimumJerkHand(CompiledHand):
 
     Attributes
     ----------
-    points : dict
-        Point (x, y) by letter [m].
     phases : tuple of Phase
         Phases of the tour in order; the tour repeats after ``length`` [s].
     """
 
     def __init__(self, settings: MinimumJerkSettings, seed: int, workspace: Workspace) -> None:
-        self.stiffness, self.damping = settings.stiffness, settings.damping
-        self.points, self.phases = _tour(settings, workspace)
+        self.phases = _tour(settings, workspace)
         self.length = self.phases[-1].start + self.phases[-1].duration
-        self.start = self.phases[0].origin
-        self._table = np.array([phase.row for phase in self.phases], PHASE)
-        record = np.zeros(1, TOUR)
-        record["phases"], record["phase_count"] = self._table.ctypes.data, len(self._table)
-        record["length"] = self.length
+        table = np.zeros(len(self.phases), PHASE)
+        for row, phase in zip(table, self.phases, strict=True):
+            for name in ("start", "duration", "origin", "goal", "curved", "rest"):
+                row[name] = getattr(phase, name)
+            row["centre"], row["relaxing"] = phase.centre or phase.origin, min(_RELAXING, 0.5 * phase.duration)
+        record, generator = np.zeros(1, TOUR), random.Random(seed + 1)
+        record["phases"], record["phase_count"], record["length"] = table.ctypes.data, len(table), self.length
         record["rest_grip"], record["rest_force"] = settings.rest_grip, settings.rest_force
-        record["wander"] = _wandering(random.Random(seed + 1))
-        fill_tremor(record, settings.tremor, seed)
-        super().__init__(record, settings.presses)
-
-    @property
-    def _part(self) -> Callable[..., None]:
-        from devices.virtual.hands.kernels import minimum_jerk
-
-        return minimum_jerk
+        for wave, (frequency, share) in zip(record["wander"][0], _WANDER, strict=True):
+            shift, direction = (2.0 * math.pi * generator.random() for _ in range(2))
+            wave[:] = 2.0 * math.pi * frequency, share, shift, math.cos(direction), math.sin(direction)
+        super().__init__("minimum_jerk", record, settings, seed, self.phases[0].origin, table)
 
 
 @functools.lru_cache(64)
-def _tour(settings: MinimumJerkSettings, workspace: Workspace) -> tuple[dict[str, Point], tuple[Phase, ...]]:
-    """Return the points of the tour by letter, and its phases; cached, because many seeds share a tour."""
-    points = _lettered(settings, workspace)
-    phases = _plan(settings, points)
-    _require_inside(phases, workspace)
-    return points, phases
-
-
-def _wandering(generator: random.Random) -> list[tuple[float, ...]]:
-    """Return the waves of the fluctuating force as rows of ``wander`` in `TOUR`."""
-    waves: list[tuple[float, ...]] = []
-    for frequency, share in _WANDER:
-        phase, direction = (2.0 * math.pi * generator.random() for _ in range(2))
-        waves.append((2.0 * math.pi * frequency, share, phase, math.cos(direction), math.sin(direction)))
-    return waves
-
-
-def _lettered(settings: MinimumJerkSettings, workspace: Workspace) -> dict[str, Point]:
-    """Return the points of the tour by letter, all inside the workspace."""
-    if not settings.points:
+def _tour(settings: MinimumJerkSettings, workspace: Workspace) -> tuple[Phase, ...]:
+    """Return the phases of the tour, all inside the workspace; cached, because many seeds share a tour."""
+    if settings.points:
+        for number, (x, y) in enumerate(settings.points):
+            if not workspace.contains(x, y):
+                raise ConfigurationError(
+                    f"hand.points[{number}] = [{x:g}, {y:g}] m: must be inside the workspace, {workspace}."
+                )
+        letters = [*string.ascii_lowercase, *(f"p{number}" for number in range(27, len(settings.points) + 1))]
+        points = dict(zip(letters, settings.points, strict=False))
+    else:
         cx, cy = workspace.centre
         shrink = min(1.0, (workspace.upper[0] - cx) / _ROOM[0], (workspace.upper[1] - cy) / _ROOM[1])
-        return {letter: (cx + shrink * x, cy + shrink * y) for letter, (x, y) in DEFAULT_POINTS.items()}
-    for number, (x, y) in enumerate(settings.points):
-        if not workspace.contains(x, y):
-            raise ConfigurationError(
-                f"hand.points[{number}] = [{x:g}, {y:g}] m: must be inside the workspace, {workspace}."
-            )
-    letters = [*string.ascii_lowercase, *(f"p{number}" for number in range(27, len(settings.points) + 1))]
-    return dict(zip(letters, settings.points, strict=False))
+        points = {letter: (cx + shrink * x, cy + shrink * y) for letter, (x, y) in DEFAULT_POINTS.items()}
+    phases = _plan(settings, points)
+    for phase in phases:  # half circles may leave the workspace; straight strokes cannot
+        for part in range(91 if phase.centre else 0):
+            x, y = place_in(phase, part / 90.0 * phase.duration)
+            if not workspace.contains(x, y):
+                raise ConfigurationError(
+                    f"hand.curves: the half circle {phase.label} leaves the workspace, {workspace}, at "
+                    f"({x:.3g}, {y:.3g}) m."
+                )
+    return phases
 
 
 def _words(value: Any, where: str) -> tuple[str, ...]:
@@ -215,15 +235,3 @@ def _plan(settings: MinimumJerkSettings, points: dict[str, Point]) -> tuple[Phas
     if not phases:
         raise ConfigurationError("hand.points are all the same and rest = 0: the hand has nothing to do.")
     return tuple(phases)
-
-
-def _require_inside(phases: tuple[Phase, ...], workspace: Workspace) -> None:
-    """Raise `ConfigurationError` if a half circle leaves the workspace; straight strokes cannot."""
-    for phase in phases:
-        places = [phase.at(part / 90.0 * phase.duration) for part in range(91)] if phase.centre else []
-        for x, y in places:
-            if not workspace.contains(x, y):
-                raise ConfigurationError(
-                    f"hand.curves: the half circle {phase.label} leaves the workspace, {workspace}, at "
-                    f"({x:.3g}, {y:.3g}) m."
-                )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from devices.common.settings import Workspace
-from devices.virtual.hands.hand import HAND_FIELDS, TREMOR_FIELDS, CompiledHand, GripSettings, fill_tremor
+from devices.virtual.hands.hand import CompiledHand, GripSettings
+from devices.virtual.hands.records import HAND_FIELDS, TREMOR_FIELDS
 from haptics.errors import ConfigurationError
+from haptics.records import fields
 from haptics.settings import bounded, documented, string
 from haptics.shared import Mailbox
 
@@ -26,17 +27,13 @@ MOUSE = np.dtype(
     [
         *HAND_FIELDS,
         *TREMOR_FIELDS,
-        ("lock", "<i8"),
-        ("shown", "<i8"),
+        *fields("<i8", "lock shown"),
         ("rate", "<f8"),
-        ("workspace_min", "<f8", (2,)),
-        ("workspace_max", "<f8", (2,)),
+        *fields("<f8", "workspace_min workspace_max", 2),
         ("time", "<f8"),
         ("version", "<i8"),
-        ("wanted", "<f8", (2,)),
-        ("velocity", "<f8", (2,)),
-        ("engaged", "<i8"),
-        ("clicked", "<i8"),
+        *fields("<f8", "wanted velocity", 2),
+        *fields("<i8", "engaged clicked"),
         ("ease", "<f8"),
     ]
 )
@@ -65,37 +62,12 @@ class MouseSettings(GripSettings):
         if not self.target:
             raise ConfigurationError("the hand mouse needs the live view, which was not started: choose another hand.")
 
-    def build(self, seed: int, workspace: Workspace) -> MouseHand:
-        """Map the file of the view; `seed` determines the tremor."""
-        return MouseHand(self, seed, workspace)
-
-
-class MouseHand(CompiledHand):
-    """Hand that follows the mouse, created by `MouseSettings.build`."""
-
-    def __init__(self, settings: MouseSettings, seed: int, workspace: Workspace) -> None:
-        self.stiffness, self.damping = settings.stiffness, settings.damping
-        self.start = workspace.centre
-        self._lane = Mailbox(Path(settings.target), HAND_TARGET)
+    def build(self, seed: int, workspace: Workspace) -> CompiledHand:
+        """Map the file of the view; `seed` determines the tremor. The handle is released at first."""
+        lane = Mailbox(Path(self.target), HAND_TARGET)
         record = np.zeros(1, MOUSE)
-        record["lock"], record["shown"] = self._lane.addresses
-        record["rate"] = 1.0 / settings.smoothing
+        record["lock"], record["shown"] = lane.addresses
+        record["rate"], record["version"] = 1.0 / self.smoothing, -1
         record["workspace_min"], record["workspace_max"] = workspace
-        fill_tremor(record, settings.tremor, seed)
-        super().__init__(record, settings.presses)
-        self.restart()
-
-    @property
-    def _part(self) -> Callable[..., None]:
-        from devices.virtual.hands.kernels import mouse
-
-        return mouse
-
-    def restart(self) -> None:
-        """Reset the hand to time zero, with the handle released."""
-        record = self._record
-        record["time"], record["version"] = 0.0, -1
-        record["engaged"] = record["clicked"] = 0
-        record["ease"] = 0.0
-        record["wanted"] = record["target"] = self.start
-        record["velocity"] = 0.0
+        record["wanted"] = record["target"] = workspace.centre
+        return CompiledHand("mouse", record, self, seed, workspace.centre, lane)

@@ -9,7 +9,7 @@ continuous, and it never leaves the bounding box of the samples. It begins and e
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from devices.common.linkage import FiveBar, Points
 from devices.common.settings import Workspace
 from devices.virtual.hands.csv_table import Table, read_table
-from devices.virtual.hands.hand import HAND_FIELDS, PIECE, TREMOR_FIELDS, CompiledHand, GripSettings, fill_tremor
+from devices.virtual.hands.hand import CompiledHand, GripSettings
+from devices.virtual.hands.records import HAND_FIELDS, PIECE, TREMOR_FIELDS
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, documented, flag, string
 
@@ -83,8 +84,16 @@ class RecordedSettings(GripSettings):
         if not times[-1] <= LONGEST:
             raise table.error(f"it lasts {times[-1]:.3g} s and may last {LONGEST:g} s; is the time in seconds?")
         with np.errstate(over="ignore", invalid="ignore"):
-            path = _placed(path, self, workspace)
-        _require_inside(table, path, workspace)
+            middle = (path.min(axis=0) + path.max(axis=0)) / 2.0
+            path = workspace.centre + self.scale * (path - middle) if self.centre else self.scale * path
+        inside = ((path >= workspace.lower) & (path <= workspace.upper)).all(axis=1)
+        if not inside.all():
+            row, extent = int(np.argmin(inside)), np.ptp(path, axis=0)
+            raise table.error(
+                f"the path leaves the workspace, {workspace}, at ({path[row, 0]:.4g}, {path[row, 1]:.4g}) m; it spans "
+                f"{extent[0]:.4g} m by {extent[1]:.4g} m: choose a smaller hand.scale",
+                row,
+            )
         with np.errstate(over="ignore", under="ignore"):
             speeds = np.hypot(*np.diff(path, axis=0).T) / np.diff(times)
         if not (speeds <= LARGEST_SPEED).all():
@@ -103,21 +112,11 @@ class RecordedHand(CompiledHand):
     """
 
     def __init__(self, settings: RecordedSettings, times: NDArray[np.float64], path: Points, seed: int) -> None:
-        self.stiffness, self.damping = settings.stiffness, settings.damping
-        self.start = (float(path[0, 0]), float(path[0, 1]))
         self.duration = float(times[-1])
-        self._table = _pieces(times, path)
-        record = np.zeros(1, PATH)
-        record["pieces"], record["piece_count"] = self._table.ctypes.data, len(self._table)
+        table, record = _pieces(times, path), np.zeros(1, PATH)
+        record["pieces"], record["piece_count"] = table.ctypes.data, len(table)
         record["duration"], record["end"], record["grip"] = self.duration, path[-1], 1.0
-        fill_tremor(record, settings.tremor, seed)
-        super().__init__(record, settings.presses)
-
-    @property
-    def _part(self) -> Callable[..., None]:
-        from devices.virtual.hands.kernels import recorded
-
-        return recorded
+        super().__init__("recorded", record, settings, seed, (float(path[0, 0]), float(path[0, 1])), table)
 
 
 def positions_of(table: Table) -> Points:
@@ -173,26 +172,6 @@ def assignments(comments: Iterable[str]) -> dict[str, float]:
         for names, number in _ASSIGNMENT.findall(line)
         for name in names.split("=")[:-1]
     }
-
-
-def _placed(path: Points, settings: RecordedSettings, workspace: Workspace) -> Points:
-    if not settings.centre:
-        return settings.scale * path
-    middle = (path.min(axis=0) + path.max(axis=0)) / 2.0
-    return np.asarray(workspace.centre + settings.scale * (path - middle))
-
-
-def _require_inside(table: Table, path: Points, workspace: Workspace) -> None:
-    inside = ((path >= workspace.lower) & (path <= workspace.upper)).all(axis=1)
-    if inside.all():
-        return
-    row = int(np.argmin(inside))
-    extent = np.ptp(path, axis=0)
-    raise table.error(
-        f"the path leaves the workspace, {workspace}, at ({path[row, 0]:.4g}, {path[row, 1]:.4g}) m; it spans "
-        f"{extent[0]:.4g} m by {extent[1]:.4g} m: choose a smaller hand.scale",
-        row,
-    )
 
 
 def _pieces(times: NDArray[np.float64], path: Points) -> NDArray[Any]:

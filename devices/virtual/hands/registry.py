@@ -15,16 +15,7 @@ from devices.virtual.hands.scripted import ScriptedForceSettings
 from haptics.errors import ConfigurationError
 from haptics.settings import build, unknown_name
 
-__all__ = [
-    "HANDS",
-    "HAND_TARGET",
-    "Hand",
-    "HandSample",
-    "HandTable",
-    "hand_settings",
-    "make_hand",
-    "parse_hand",
-]
+__all__ = ["HANDS", "HAND_TARGET", "Hand", "HandSample", "HandTable", "hand_settings", "make_hand", "parse_hand"]
 
 HANDS: dict[str, type[HandSettings]] = {
     "minimum-jerk": MinimumJerkSettings,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,8 @@ import numpy as np
 
 from devices.common.settings import Workspace
 from devices.virtual.hands.csv_table import read_table
-from devices.virtual.hands.hand import HAND_FIELDS, ROW, CompiledHand, PressingSettings, number_rows
+from devices.virtual.hands.hand import CompiledHand, PressingSettings, number_rows
+from devices.virtual.hands.records import HAND_FIELDS, ROW
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, documented, string, unrestricted
 
@@ -48,10 +48,15 @@ class ScriptedForceSettings(PressingSettings):
             )
         object.__setattr__(self, "script", rows)  # frozen; lists from a file become tuples
 
-    def build(self, seed: int, workspace: Workspace) -> ScriptedForceHand:
+    def build(self, seed: int, workspace: Workspace) -> CompiledHand:
         """Read and validate the script; `seed` is not used."""
-        rows = _rows_of(self.file) if self.file else self.script
-        where = self.file or "hand.script"
+        rows, where = self.script, self.file or "hand.script"
+        if self.file:
+            table = read_table(self.file)
+            times, forces = table.times(), table.find(*FORCE_NAMES)
+            if forces is None:
+                raise table.missing("the force (fx and fy, in N)")
+            rows = np.column_stack((times, forces)).tolist()
         for number, row in enumerate(rows):
             if number and not row[0] > rows[number - 1][0]:
                 raise ConfigurationError(f"{where}: time {row[0]:g} s does not come after {rows[number - 1][0]:g} s.")
@@ -59,33 +64,8 @@ class ScriptedForceSettings(PressingSettings):
                 raise ConfigurationError(
                     f"{where}: the force at {row[0]:g} s must be at most {LARGEST_FORCE:g} N in each direction."
                 )
-        return ScriptedForceHand(rows, self, workspace)
-
-
-class ScriptedForceHand(CompiledHand):
-    """Hand with a force as a function of time, created by `ScriptedForceSettings.build`."""
-
-    def __init__(
-        self, rows: tuple[tuple[float, ...], ...], settings: ScriptedForceSettings, workspace: Workspace
-    ) -> None:
-        self.stiffness = self.damping = 0.0
-        self.start = workspace.centre
-        self._table = np.array([(time, (x, y)) for time, x, y in rows], ROW)
+        script = np.array([(time, (x, y)) for time, x, y in rows], ROW)
         record = np.zeros(1, SCRIPT)
-        record["rows"], record["row_count"] = self._table.ctypes.data, len(self._table)
-        record["period"], record["target"] = settings.repeat, self.start
-        super().__init__(record, settings.presses)
-
-    @property
-    def _part(self) -> Callable[..., None]:
-        from devices.virtual.hands.kernels import scripted_force
-
-        return scripted_force
-
-
-def _rows_of(path: str) -> tuple[tuple[float, ...], ...]:
-    table = read_table(path)
-    times, forces = table.times(), table.find(*FORCE_NAMES)
-    if forces is None:
-        raise table.missing("the force (fx and fy, in N)")
-    return tuple(tuple(row) for row in np.column_stack((times, forces)).tolist())
+        record["rows"], record["row_count"] = script.ctypes.data, len(script)
+        record["period"], record["target"] = self.repeat, workspace.centre
+        return CompiledHand("scripted_force", record, self, seed, workspace.centre, script)

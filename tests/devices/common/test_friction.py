@@ -348,7 +348,7 @@ def test_rising_friction_is_limited_to_its_static_level(tmp_path):
     assert level(own, 0, 1e-4) == pytest.approx(0.8, abs=1e-3)
     assert level(own, 0, 0.1) == pytest.approx(0.8 + 0.1 * 1.1)
     assert level(own, 1, 0.1) == 0.0, "the file has one axis only"
-    assert own.breakaway_force == 1.4
+    assert max(law.breakaway_force for laws in own.laws for law in laws) == 1.4
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_device_identity_is_checked_only_if_given(tmp_path):
     values, intervals = {"coulomb": 2.0, "viscosity": 0.0}, {"coulomb": (1.9, 2.1)}
     path = written(tmp_path, "coulomb-viscous", values, device="stick b", intervals=intervals)
     own = read_own_friction(path, "stick")
-    assert own.breakaway_force == 2.0
+    assert max(law.breakaway_force for laws in own.laws for law in laws) == 2.0
     assert own.least_friction(0.9) == pytest.approx(0.1 * 2.0 + 0.1), "it includes the uncertainty"
     with pytest.raises(ConfigurationError, match="is of the device"):
         read_own_friction(path, "stick", "a")

@@ -26,6 +26,7 @@ from devices.virtual.hands.hand import (
     edges_of,
     parse_presses,
 )
+from devices.virtual.hands.records import place_in
 from devices.virtual.hands.registry import HAND_TARGET, HANDS, hand_settings, make_hand, parse_hand
 from haptics.clock import Clock
 from haptics.device import DEAD_MAN_BUTTON
@@ -52,7 +53,7 @@ class TestMinimumJerk:
         for u in np.linspace(0.0, 1.0, 11):
             s = 10.0 * u**3 - 15.0 * u**4 + 6.0 * u**5
             expected = np.array(phase.origin) + s * (np.array(phase.goal) - phase.origin)
-            np.testing.assert_allclose(phase.at(u * phase.duration), expected, atol=1e-15)
+            np.testing.assert_allclose(place_in(phase, u * phase.duration), expected, atol=1e-15)
 
     def test_target_is_continuous_over_the_whole_loop_and_beyond(self):
         hand = make(tremor=0.0)
@@ -68,7 +69,7 @@ class TestMinimumJerk:
         for phase in hand.phases:
             if phase.origin != phase.goal:
                 times = np.linspace(0.0, phase.duration, 2001)
-                path = np.array([phase.at(time) for time in times])
+                path = np.array([place_in(phase, time) for time in times])
                 peak = np.hypot(*np.diff(path, axis=0).T).max() / (times[1] - times[0])
                 assert peak == pytest.approx(speed, rel=1e-3)
 
@@ -105,7 +106,7 @@ class TestMinimumJerk:
         assert [phase.duration for phase in hand.phases if phase.label in "abc"] == [0.1, 0.5, 0.1]
         (curve,) = (phase for phase in hand.phases if phase.centre)
         assert curve.label == "b-c"
-        np.testing.assert_allclose(curve.at(curve.duration / 2.0), (0.08, 0.03), atol=1e-12)
+        np.testing.assert_allclose(place_in(curve, curve.duration / 2.0), (0.08, 0.03), atol=1e-12)
 
     @pytest.mark.parametrize(
         ("changes", "message"),

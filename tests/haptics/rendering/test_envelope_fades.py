@@ -4,8 +4,6 @@ Each drive made by `begin` is computed again at the end of its test and must giv
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -15,6 +13,8 @@ from haptics import Clock, ConfigurationError, Coulomb, CoulombViscous, Massless
 from haptics.device import DEAD_MAN_BUTTON
 from haptics.records import Permission, Status
 from haptics.rendering.envelope import Limits
+from haptics.servo.control import Supervision
+from haptics.servo.kernels import APPLICATION_LOST
 from haptics.servo.servo import EndReason
 from tests.haptics.doubles import BenchDevice
 from tests.haptics.drives import BAD, PERIOD, Drive, causality_of, every_kind, sample, stiff, wound_up
@@ -28,7 +28,7 @@ def test_force_fades_in_after_the_start(begin):
     forces, shares = [], []
     for _ in range(150):
         forces.append(drive.force(sample(vx=0.2)))
-        shares.append(drive.rendering.assistance)
+        shares.append(drive.assistance)
     assert forces[20:100] == pytest.approx(4.0 * np.arange(21, 101) / 100.0)
     assert forces[100:] == pytest.approx([4.0] * 50)
     assert shares == pytest.approx(np.minimum(np.arange(1, 151) / 100.0, 1.0)), "friction compensation fades in alike"
@@ -146,10 +146,9 @@ def test_dead_man_fades_the_output_out_and_in(begin, kind):
 
 def ending(device, clock, trace, kind, how):
     """Run `kind` on `device` for 0.2 s, or until tick 150 where it is ended `how` before."""
-    options: dict[str, Any] = {}
+    servo = Servo(device, make(kind, LAWS["coulomb"]), trace, clock=clock)
     if how is EndReason.APPLICATION_LOST:
-        options["supervisor"] = lambda: EndReason.APPLICATION_LOST if clock.tick >= 150 else None
-    servo = Servo(device, make(kind, LAWS["coulomb"]), trace, clock=clock, **options)
+        servo.supervision.end_reason = lambda _: APPLICATION_LOST if clock.tick >= 150 else 0
     if how is EndReason.STOPPED:
         device.disturb = lambda state, number: servo.stop() if number == 150 else None
     assert servo.run(0.2 if how is EndReason.COMPLETED else None) is how
@@ -202,13 +201,16 @@ def test_released_dead_man_gives_no_output(trace, kind, dead_man):
     device = BenchDevice(clock, causality_of(kind), fade_in=0.05, max_acceleration=200.0)
     limits = Limits.for_device(device.spec, {"dead_man": dead_man})
 
+    supervision = Supervision()
+    key_ns = supervision.arrays["controls"]["key_ns"]
+
     def press(state, number):
         assert state.buttons == 0
+        key_ns[0] = 2**62 if held[number] and dead_man == "key" else 0
         state.buttons = (DEAD_MAN_BUTTON if held[number] and dead_man == "button" else 0) | 2
 
     device.disturb = press
-    key = (lambda: bool(held[min(clock.tick, 599)])) if dead_man == "key" else None
-    Servo(device, make(kind, LAWS["coulomb"]), trace, clock=clock, limits=limits, key_held=key).run(0.6)
+    Servo(device, make(kind, LAWS["coulomb"]), trace, clock=clock, limits=limits, supervision=supervision).run(0.6)
     rows = trace.since(0)
     assert (((rows["permission"] & Permission.RELEASED) == 0) == held).all()
     assert (((rows["status"] & Status.RELEASED) == 0) == held).all()
@@ -233,10 +235,10 @@ def test_dead_man_key_without_a_keyboard_is_refused_before_opening(trace):
 @pytest.mark.parametrize(("speed", "allowed"), [(0.2, 1.0), (0.44, 1.0), (0.46, 0.0), (0.6, 0.0)])
 def test_compensation_stops_near_the_speed_limit(begin, speed, allowed):
     drive = wound_up(begin)
-    assert drive.rendering.assistance == 1.0
+    assert drive.assistance == 1.0
     row = drive(sample(x=0.05, vx=-speed))
     assert bool(row["status"] & Status.SPEED) == (allowed == 0.0)
-    assert drive.rendering.assistance == allowed
+    assert drive.assistance == allowed
 
 
 def test_compensation_stops_beyond_the_energy_limit(begin):
@@ -245,21 +247,21 @@ def test_compensation_stops_beyond_the_energy_limit(begin):
         drive(sample(x=0.05 - 1e-3 * k))
     row = drive(sample(x=0.02, vx=-0.05))
     assert row["status"] & (Status.ENERGY | Status.SPEED) == Status.ENERGY
-    assert drive.rendering.assistance == 0.0
+    assert drive.assistance == 0.0
     drive(sample(x=0.02, vx=0.05))
-    assert drive.rendering.assistance == 1.0
+    assert drive.assistance == 1.0
 
 
 def test_compensation_stops_on_bad_samples_and_release(begin):
     drive = wound_up(begin)
     for expected in (0.5, 0.0, 0.0):
         drive(sample(BAD))
-        assert drive.rendering.assistance == expected
+        assert drive.assistance == expected
     drive = wound_up(begin)
     found = []
     for _ in range(10):
         drive(sample(x=0.05), permission=int(Permission.RELEASED))
-        found.append(drive.rendering.assistance)
+        found.append(drive.assistance)
     np.testing.assert_allclose(found, np.maximum(1.0 - np.arange(1, 11) / 8.0, 0.0))
 
 

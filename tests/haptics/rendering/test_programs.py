@@ -14,6 +14,7 @@ from haptics.records import Permission, Status
 from haptics.rendering.envelope import FADE_OUT, UNUSABLE, Limits
 from haptics.rendering.programs import Motion, constant_reference, reference
 from haptics.rendering.rendering import Rendering
+from haptics.servo.control import Supervision
 from tests.haptics.doubles import BenchDevice, make_spec
 
 PERIOD = 1e-3
@@ -247,10 +248,15 @@ def test_motion_never_exceeds_its_bounds(tmp_path_factory, seed, bound, causalit
 def test_motion_waits_while_the_dead_man_is_released(trace):
     clock = Clock(PERIOD)
     stick = device("virtual-joystick", clock)
-    held = lambda: not 300 <= clock.tick < 400  # noqa: E731
+    supervision = Supervision()
+    key_ns = supervision.arrays["controls"]["key_ns"]
     limits = Limits.for_device(stick.spec, {"dead_man": "key"})
-    servo = Servo(stick, motion(way((0.03, 0.0))), trace, clock=clock, limits=limits, key_held=held)
-    servo.run(1.5)
+
+    def press(_):
+        key_ns[0] = 0 if 300 <= clock.tick < 400 else 2**62
+
+    program = motion(way((0.03, 0.0)))
+    Servo(stick, program, trace, clock=clock, limits=limits, supervision=supervision, before_tick=press).run(1.5)
     rows = trace.since(0)
     waiting = rows["proxy"][302:498]
     assert (waiting == waiting[0]).all()

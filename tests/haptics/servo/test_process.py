@@ -59,7 +59,7 @@ sys.path[:] = json.loads(sys.argv[1])
 from haptics.servo.realtime import RealTimeSettings, request_real_time, time_slice, without_requests
 before, found = without_requests(), {}
 def loop():
-    found["granted"] = request_real_time(RealTimeSettings(scheduling=sys.argv[2], cpu=-1)).as_dict()
+    found["granted"] = request_real_time(RealTimeSettings(scheduling=sys.argv[2], cpu=-1))
     exchange = threading.Thread(target=look)
     exchange.start()
     exchange.join()
@@ -69,7 +69,7 @@ thread = threading.Thread(target=loop)
 thread.start()
 thread.join()
 found["application"] = os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0), time_slice()
-print(json.dumps({"before": before.niceness, "slice": before.time_slice, **found}))
+print(json.dumps({"before": before["niceness"], "slice": before["time_slice"], **found}))
 """
 
 

@@ -17,8 +17,8 @@ from haptics.device import Causality
 from haptics.errors import OpeningCancelled
 from haptics.records import Status
 from haptics.servo.control import Supervision
-from haptics.servo.kernels import CONTROL
-from haptics.servo.servo import EndReason
+from haptics.servo.kernels import APPLICATION_LOST, CONTROL
+from haptics.servo.servo import END_REASONS, EndReason
 from haptics.shared import Mailbox
 from haptics.trace import Trace
 from tests.haptics.doubles import BenchDevice
@@ -315,8 +315,8 @@ def test_fault_halves_the_force_and_stops_compensation(trace):
 def test_end_is_noticed_before_the_output_fades(trace, monkeypatch):
     clock = Clock(1e-3)
     monkeypatch.setattr("haptics.servo.servo.time", SimpleNamespace(monotonic_ns=lambda: 1 + clock.tick))
-    answer = {20: EndReason.APPLICATION_LOST}
-    servo = Servo(BenchDevice(clock), element(), trace, clock=clock, supervisor=lambda: answer.get(clock.tick))
+    servo = Servo(BenchDevice(clock), element(), trace, clock=clock)
+    monkeypatch.setattr(servo.supervision, "end_reason", lambda _: APPLICATION_LOST if clock.tick == 20 else 0)
     assert servo.run(1.0) is EndReason.APPLICATION_LOST
     assert servo.noticed_ns == 21
     assert servo.safe_output_ns == 1 + 20 + FADE_TICKS - 1
@@ -520,11 +520,12 @@ class Slow(BenchDevice):
         self.armed = True
 
 
-@pytest.mark.parametrize("reason", [EndReason.STOPPED, EndReason.APPLICATION_LOST])
-def test_run_that_ends_while_opening_has_no_tick(trace, reason):
-    answers = iter([None] * 3)
+@pytest.mark.parametrize(("number", "reason"), [*END_REASONS.items()][1:])
+def test_run_that_ends_while_opening_has_no_tick(trace, monkeypatch, number, reason):
+    answers = iter([0] * 4)
     device, element = Slow(Clock(1e-3)), MasslessImpedance(Coulomb(4.0), 6000.0, 10.0)
-    servo = Servo(device, element, trace, clock=device.clock, supervisor=lambda: next(answers, reason))
+    servo = Servo(device, element, trace, clock=device.clock)
+    monkeypatch.setattr(servo.supervision, "end_reason", lambda _: next(answers, number))
     opened: list[bool] = []
     assert servo.run(1.0, lambda: opened.append(True)) is reason
     assert (device.opened, device.armed, opened, trace.count, device.written) == (1, False, [], 0, [])
