@@ -5,8 +5,8 @@ are implemented a second time, from the papers and the documentation. No simulat
 tick has solved is evaluated with the recorded values, and its *residual* is compared with a bound on the rounding
 errors (`apps.verify.findings`).
 
-`recorded` reads the recording. `laws`, `models`, `classic` and `inclusion` contain the equations, which `contact`
-evaluates at the recorded ticks; `scenes`, `walls` and `motion` do the same for scenes, walls and prescribed motions.
-`samples`, `commands` and `energy` check the rules of the safety envelope, whose state `history` reconstructs.
-`description` and `certificate` check the metadata and the times.
+`recorded` reads the recording. `laws`, `models` and `classic` contain the equations, which `contact` evaluates at the
+recorded ticks; `scenes`, `walls` and `motion` do the same for scenes, walls and prescribed motions. `envelope` and
+`energy` check the rules of the safety envelope, whose state is reconstructed. `description` and `certificate` check the
+metadata and the times.
 """

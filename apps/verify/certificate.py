@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.verify.findings import Findings
-from apps.verify.recorded import ENDED_LATE, FLAGS, STARTED_LATE, UNUSABLE, Recorded
+from apps.verify.recorded import FLAGS, UNUSABLE, Flag, Recorded
 
 _DURATIONS = {
     "period_error_us": "period_error",
@@ -46,11 +46,11 @@ def check_certificate(run: Recorded, findings: Findings) -> None:
     if not isinstance(recorded, dict):
         findings.lack("certificate", "the recording has no certificate: the application ended before it was made.")
         return
-    if run.gap < len(run.source) or run.count != recorded.get("ticks"):
+    if run.count < len(run.source) or run.count != recorded.get("ticks"):
         findings.lack("certificate", "the certificate cannot be made again: rows are missing.")
         return
     beside = {name: run.metadata.get(name) for name in ("flags", "force_n", "stick_fraction")}
-    rows = _Rows.of(run)
+    rows = _Rows(run)
     differing, absent = [], []
     for name, value in _made(run, rows, recorded).items():
         stated = beside.get(name, recorded.get(name))
@@ -70,6 +70,8 @@ class _Rows:
 
     Attributes
     ----------
+    force, forces, largest : float, int, float
+        Sum, number and maximum of the norms of the force on the hand [N].
     late : list of int
         First ticks that started or ended late.
     late_count : int
@@ -90,23 +92,17 @@ class _Rows:
         self.gap: float | None = None
         self.last_tick = -1
         self._start: float | None = None
-        self._force, self._forces, self._largest = 0.0, 0, 0.0
+        self.force, self.forces, self.largest = 0.0, 0, 0.0
         self.durations = {name: _Values(column) for name, column in _DURATIONS.items()}
-
-    @classmethod
-    def of(cls, run: Recorded) -> _Rows:
-        """Process a recording."""
-        found = cls(run)
-        for rows in run.source.chunks(cls.COLUMNS):
-            found.add(rows)
-        for values in found.durations.values():
+        for rows in run.source.chunks(self.COLUMNS):
+            self._add(rows)
+        for values in self.durations.values():
             values.finish(run)
-        return found
 
-    def add(self, rows: NDArray[Any]) -> None:
+    def _add(self, rows: NDArray[Any]) -> None:
         """Process the next chunk of rows."""
         status, tick = rows["status"].astype(np.int64), rows["tick"].copy()
-        late = tick[(status & (STARTED_LATE | ENDED_LATE)) != 0]
+        late = tick[(status & (Flag.STARTED_LATE | Flag.ENDED_LATE)) != 0]
         self.late_count += len(late)
         self.late += late[: MOST_LATE_TICKS - len(self.late)].tolist()
         self.unusable += int(np.count_nonzero(status & UNUSABLE))
@@ -121,16 +117,11 @@ class _Rows:
         vectors = rows[self._vector]
         norms = np.sqrt(vectors[:, 0] ** 2 + vectors[:, 1] ** 2)
         norms = norms[np.isfinite(norms)]
-        self._force, self._forces = self._force + float(norms.sum()), self._forces + len(norms)
-        self._largest = max(self._largest, float(np.max(norms, initial=0.0)))
+        self.force, self.forces = self.force + float(norms.sum()), self.forces + len(norms)
+        self.largest = max(self.largest, float(np.max(norms, initial=0.0)))
         for values in self.durations.values():
             values.add(rows[values.column] * 1e6)
         self.count += len(rows)
-
-    @property
-    def force(self) -> dict[str, float]:
-        """Mean and maximum norm of the force on the hand [N]."""
-        return {"mean": self._force / self._forces, "max": self._largest} if self._forces else {}
 
     def resolution(self, name: str, recorded: Mapping[str, Any]) -> float:
         """Return the resolution of quantiles stated in the certificate [us].
@@ -218,7 +209,8 @@ class _Values:
             counts = np.zeros(1 << 16, np.int64)
             for rows in run.source.chunks((self.column,)):
                 values = rows[self.column] * 1e6
-                keys = _ordered(values[np.isfinite(values)])
+                bits = (values[np.isfinite(values)] + 0.0).view(np.uint64)
+                keys = np.where(bits >> np.uint64(63), ~bits, bits | np.uint64(1 << 63))  # in the order of the values
                 if shift < 48:
                     keys = keys[keys >> np.uint64(shift + 16) == np.uint64(key)]
                 digits = (keys >> np.uint64(shift)) & np.uint64(0xFFFF)
@@ -227,15 +219,8 @@ class _Values:
             digit = int(np.searchsorted(upto, place, side="right"))
             place -= int(upto[digit - 1]) if digit else 0
             key = key << 16 | digit
-        bits = key & ~(1 << 63) if key >> 63 else ~key & (1 << 64) - 1
-        return float(np.array([bits], np.uint64).view(np.float64)[0])
-
-
-def _ordered(values: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Map floats to unsigned integers with the same order."""
-    bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
-    sign = np.uint64(1 << 63)
-    return np.where(bits & sign, ~bits, bits | sign)
+        pattern = key & ~(1 << 63) if key >> 63 else ~key & (1 << 64) - 1
+        return float(np.array([pattern], np.uint64).view(np.float64)[0])
 
 
 def _made(run: Recorded, rows: _Rows, recorded: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,7 +239,7 @@ def _made(run: Recorded, rows: _Rows, recorded: Mapping[str, Any]) -> dict[str, 
         "late_ticks": rows.late,
         "flags": {name: count for name, count in rows.flags.items() if count},
         "stick_fraction": rows.sticking / rows.count if rows.count else None,
-        "force_n": rows.force,
+        "force_n": {"mean": rows.force / rows.forces, "max": rows.largest} if rows.forces else {},
     }
     for name, values in rows.durations.items():
         made[name] = values.quantiles(name == "period_error_us")

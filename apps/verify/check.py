@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from apps.verify import description
 from apps.verify.certificate import check_certificate
-from apps.verify.commands import check_admittance, check_force_bounds, check_impedance, check_reference_bounds
 from apps.verify.contact import Contact
 from apps.verify.description import Gate
 from apps.verify.energy import Controller, Ledger
+from apps.verify.envelope import (
+    EnvelopeTracker,
+    Samples,
+    check_admittance,
+    check_force_bounds,
+    check_impedance,
+    check_reference_bounds,
+    check_safe_output,
+)
 from apps.verify.findings import Findings
-from apps.verify.history import EnvelopeTracker
 from apps.verify.recorded import Recorded, Window
-from apps.verify.samples import Samples, check_safe_output
 
 _BESIDE_THE_ROWS = (
     description.check_end,
@@ -39,31 +46,30 @@ _WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 def verify(folder: Path) -> tuple[Recorded, Findings]:
     """Verify the recording in `folder`.
 
-    Only the ticks before the first gap are checked.
+    Only the ticks before the first gap are checked, window by window. A check that fails with an exception is not
+    repeated.
 
     Raises
     ------
     RecordingError
         If the folder is not a recording, or its ticks cannot be read.
     """
-    run, findings = Recorded.open(folder), Findings()
-    for number, check in enumerate(_BESIDE_THE_ROWS):
+    run, findings, first = Recorded(folder), Findings(), len(_BESIDE_THE_ROWS)
+
+    def complete(number: int, name: str, check: Callable[[Any, Findings], None], part: Recorded) -> bool:
+        """Check a part of the recording; return False if its description does not permit that."""
         findings.begin(number)
         try:
-            check(run, findings)
+            check(part, findings)
         except _WRONG as error:
-            _not_checked(check.__name__, error, findings)
-    _check_ticks(run, findings)
-    return run, findings
+            words = f"{name} could not be checked: the description is not as it should be ({error!r:.120})."
+            findings.lack(name, words)
+            return False
+        return True
 
-
-def _check_ticks(run: Recorded, findings: Findings) -> None:
-    """Check the ticks window by window.
-
-    A check that fails with an exception is not repeated.
-    """
-    first = len(_BESIDE_THE_ROWS)
-    checks: dict[str, tuple[int, Callable[[Window, Findings], None]]] = {
+    for number, check in enumerate(_BESIDE_THE_ROWS):
+        complete(number, check.__name__.removeprefix("check_"), check, run)
+    checks: dict[str, tuple[int, Callable[[Any, Findings], None]]] = {
         "settings": (_SETTINGS, description.check_versions),
         "times": (first, description.check_times),
         "permissions": (first + 1, description.check_permissions),
@@ -73,19 +79,9 @@ def _check_ticks(run: Recorded, findings: Findings) -> None:
     }
     for window in run.windows():
         findings.set_window(window)
-        for name, (number, check) in list(checks.items()):
-            findings.begin(number)
-            try:
-                check(window, findings)
-            except _WRONG as error:
-                _not_checked(name, error, findings)
-                del checks[name]
+        checks = {name: one for name, one in checks.items() if complete(one[0], name, one[1], window)}
     findings.set_window(None)
-
-
-def _not_checked(name: str, error: Exception, findings: Findings) -> None:
-    subject = name.removeprefix("check_").strip("_")
-    findings.lack(subject, f"{subject} could not be checked: the description is not as it should be ({error!r:.120}).")
+    return run, findings
 
 
 class _Physics:

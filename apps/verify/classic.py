@@ -40,7 +40,7 @@ n elements has the stiffness K/n and the share c/n of the law's force; c increas
 spread (Iwan 1966; Kikuuwe et al. 2006, section VI). With a ``stiff_share`` q, an additional element has a separate
 stiffness and the share q, and the others share 1 - q. The damping is divided in the same way. An element of stiffness k
 and damping b has the mobility z = 1/(b + T k). With displacement e, its free velocity is x = u + k z e. With the share
-w, its force f is w times the force of the law at x with the mobility w z (`apps.verify.inclusion`). While it sticks, T
+w, its force f is w times the force of the law at x with the mobility w z (`apps.verify.laws`). While it sticks, T
 u adds to its displacement; otherwise e_k = z (b e_(k-1) + T f). Displacement and slip in the rows are means weighted by
 stiffness.
 """
@@ -54,11 +54,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.history import History
-from apps.verify.inclusion import implicit, length, level_force, slenderness, units
-from apps.verify.laws import Isotropic, Law
+from apps.verify.envelope import History
+from apps.verify.laws import Isotropic, Law, implicit, length, level_force, units
 from apps.verify.models import Element, Equation, Step
-from apps.verify.recorded import ENERGY, EPS, LIMITED, SLEW, WORKSPACE, Stretch, rounding
+from apps.verify.recorded import EPS, Flag, Stretch, rounding
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -204,16 +203,32 @@ def with_mass(
     `pulled` adds the spring and damper of impedance devices.
     """
     M, K, before, after = element["mass"], element.get("stiffness", 0.0), masses.before, masses.after
-    equations, pull = _pulled(model, step, element, T, masses) if pulled else ([], step.given)
-    force = _force(model, law, before, pull, element, masses.blur)
+    blur, pull = masses.blur, step.given
+    equations: list[Equation] = []
+    if pulled:
+        K, B, u, pull = element["stiffness"], element["damping"], step.given, step.output
+        w = moving(model, before, element)
+        way = step.stretch - step.stretch_before - T * (u - w)
+        terms = (step.stretch, step.stretch_before, T * u, T * w)
+        spring = step.output - K * step.stretch - B * (u - w)
+        forces = (step.output, K * step.stretch, K * step.stretch_before, B * u, B * w)
+        equations += [
+            equation("displacement", "m", way, *terms, slack=T * blur),
+            equation("spring and damper", "N", spring, *forces, slack=(B + K * T) * blur),
+        ]
+    force = _force(model, law, before, pull, element, blur)
     speed = np.maximum(length(before), 1e-300)
-    turned = column(np.where(length(before) > 0.0, 4.0 * law.static / speed, 0.0)) * masses.blur
+    turned = column(np.where(length(before) > 0.0, 4.0 * law.static / speed, 0.0)) * blur
     balance = M * (after - before) / T - pull + step.force
     terms = (M * after / T, M * before / T, pull, step.force)
+    shown, slack = moving(model, after, element), 2.0 * blur
+    if model == "karnopp":
+        near = np.abs(length(after) - element["threshold"]) <= 16.0 * EPS + blur[:, 0]
+        slack = slack + column(np.where(near, length(after), 0.0))
     equations += [
         equation("friction force", "N", step.force - force.value, step.force, pull, slack=force.slack + turned),
-        equation("balance of the mass", "N", balance, *terms, slack=4.0 * M / T * masses.blur),
-        _shown(model, step, element, masses),
+        equation("balance of the mass", "N", balance, *terms, slack=4.0 * M / T * blur),
+        equation("sliding velocity", "m/s", step.velocity - shown, step.velocity, shown, slack=slack),
     ]
     if not pulled:
         slide = step.output - step.velocity
@@ -233,32 +248,6 @@ def moving(model: str, velocity: Floats, element: Element) -> Floats:
     return np.where(below, element.get("residual", 0.0) * velocity, velocity)
 
 
-def _shown(model: str, step: Step, element: Element, masses: MassVelocities) -> Equation:
-    """Return the equation of the recorded sliding velocity."""
-    shown = moving(model, masses.after, element)
-    slack = 2.0 * masses.blur
-    if model == "karnopp":
-        near = np.abs(length(masses.after) - element["threshold"]) <= 16.0 * EPS + masses.blur[:, 0]
-        slack = slack + column(np.where(near, length(masses.after), 0.0))
-    return equation("sliding velocity", "m/s", step.velocity - shown, step.velocity, shown, slack=slack)
-
-
-def _pulled(
-    model: str, step: Step, element: Element, T: float, masses: MassVelocities
-) -> tuple[list[Equation], Floats]:
-    """Return the equations of the spring and damper that pull a mass, and their force."""
-    K, B, u = element["stiffness"], element["damping"], step.given
-    w = moving(model, masses.before, element)
-    way = step.stretch - step.stretch_before - T * (u - w)
-    terms = (step.stretch, step.stretch_before, T * u, T * w)
-    force = step.output - K * step.stretch - B * (u - w)
-    forces = (step.output, K * step.stretch, K * step.stretch_before, B * u, B * w)
-    return [
-        equation("displacement", "m", way, *terms, slack=T * masses.blur),
-        equation("spring and damper", "N", force, *forces, slack=(B + K * T) * masses.blur),
-    ], step.output
-
-
 class Momentum:
     """Tracks the velocity of the mass over consecutive stretches."""
 
@@ -267,33 +256,21 @@ class Momentum:
 
     def masses(self, stretch: Stretch, history: History, step: Step, model: str, element: Element) -> MassVelocities:
         """Return the velocities of the mass in the ticks of a stretch."""
-        anew = self._anew(stretch, history)
-        given = step.given if stretch.run.impedance else stretch.last
+        run, rows = stretch.run, stretch.rows
+        anew = history.fresh[rows] | (history.after_bad[rows] > 0)  # the mass starts with a prescribed velocity
+        given, pull = step.given, step.output
+        if not run.impedance:
+            limits = Flag.LIMITED | Flag.SLEW | Flag.ENERGY | Flag.WORKSPACE
+            kept = (stretch.back("command", 1) == stretch.back("command_unlimited", 1)).all(axis=1)
+            # A limit may act by less than the rounding of the references.
+            kept &= (stretch.back("status", 1) & limits) == 0
+            anew = anew | ~kept | (np.arange(stretch.start, stretch.stop) == 0)
+            given, pull = stretch.last, step.given
         if model != "karnopp" or element.get("residual", 0.0) == 1.0:
             before = np.where(anew[:, None], given, stretch.back("sliding_velocity", 1))
             return MassVelocities(before, step.velocity, step.blur)
-        return self._followed(stretch, step, element, given, anew)
-
-    @staticmethod
-    def _anew(stretch: Stretch, history: History) -> NDArray[np.bool_]:
-        """Return the ticks in which the mass starts with a prescribed velocity."""
-        rows = stretch.rows
-        anew = history.fresh[rows] | (history.after_bad[rows] > 0)
-        if stretch.run.impedance:
-            return np.asarray(anew)
-        kept = (stretch.back("command", 1) == stretch.back("command_unlimited", 1)).all(axis=1)
-        kept &= (
-            stretch.back("status", 1) & (LIMITED | SLEW | ENERGY | WORKSPACE)
-        ) == 0  # a limit may act by less than the rounding of the references
-        return np.asarray(anew | ~kept | (np.arange(stretch.start, stretch.stop) == 0))
-
-    def _followed(
-        self, stretch: Stretch, step: Step, element: Element, given: Floats, anew: NDArray[np.bool_]
-    ) -> MassVelocities:
-        T, M, eps = stretch.run.period, element["mass"], element["threshold"]
-        pull = step.output if stretch.run.impedance else step.given
-        change = T * (pull - step.force) / M
-        shown = length(step.velocity) > eps * (1.0 + 16.0 * EPS)
+        change = run.period * (pull - step.force) / element["mass"]
+        shown = length(step.velocity) > element["threshold"] * (1.0 + 16.0 * EPS)
         before, after, blur = np.zeros_like(change), np.zeros_like(change), np.zeros((len(change), 1))
         for k in range(len(change)):
             if anew[k]:
@@ -471,7 +448,6 @@ _MOST = 12
 """Maximum number of equally stiff elements. Elements that are added later start without displacement."""
 
 
-@dataclass(frozen=True)
 class Parallel:
     """State index, share of the law, stiffness and damping of the elements, the stiff one last.
 
@@ -481,23 +457,16 @@ class Parallel:
         If a setting is missing.
     """
 
-    place: NDArray[np.int64]
-    share: Floats
-    stiffness: Floats
-    damping: Floats
-
-    @classmethod
-    def of(cls, element: Element) -> Parallel:
-        """Create the elements from a table of settings."""
+    def __init__(self, element: Element) -> None:
         n, stiff = int(element["count"]), element.get("stiff_share", 0.0)
         rise = element["spread"] * (2.0 * np.arange(n) / max(n - 1, 1) - 1.0) if n > 1 else np.zeros(1)
-        place, share, springs = np.arange(n), (1.0 - stiff) * (1.0 + rise) / n, np.full(n, element["stiffness"] / n)
-        dampers = np.full(n, (1.0 - stiff) * element["damping"] / n)
+        self.place, self.share = np.arange(n), (1.0 - stiff) * (1.0 + rise) / n
+        self.stiffness = np.full(n, element["stiffness"] / n)
+        self.damping = np.full(n, (1.0 - stiff) * element["damping"] / n)
         if stiff > 0.0:
-            place, share = np.append(place, _MOST), np.append(share, stiff)
-            springs = np.append(springs, element["stiff_stiffness"])
-            dampers = np.append(dampers, stiff * element["damping"])
-        return cls(place, share, springs, dampers)
+            self.place, self.share = np.append(self.place, _MOST), np.append(self.share, stiff)
+            self.stiffness = np.append(self.stiffness, element["stiff_stiffness"])
+            self.damping = np.append(self.damping, stiff * element["damping"])
 
 
 class Elements:
@@ -514,79 +483,42 @@ class Elements:
         KeyError
             If a setting is missing.
         """
-        parallel, rough = Parallel.of(element), 8.0 * EPS * slenderness(law)
-        weight = (parallel.stiffness / parallel.stiffness.sum())[:, None]
-        count = len(stretch)
+        parallel, rough = Parallel(element), 8.0 * EPS * law.slender
+        weight, count = (parallel.stiffness / parallel.stiffness.sum())[:, None], len(stretch)
         force, slip, place = (np.zeros((count, 2)) for _ in range(3))
         sticks, unsure = np.zeros(count, bool), np.zeros(count, bool)
         blur, stored = np.zeros(count), np.zeros(count)
         fresh, good = history.fresh[stretch.rows], stretch.good
-        for k in range(count):
+        K, B = parallel.stiffness, parallel.damping
+        z = 1.0 / (B + T * K)
+        for k, u in enumerate(step.given):
             if fresh[k]:
                 self._stretched[:], self._blur = 0.0, 0.0
             if good[k]:
                 before = self._stretched[parallel.place]
-                e, forces, slides, near = _stepped(law, parallel, step.given[k], before, T)
-                self._blur += rough * float(np.abs(e).max() + T * np.abs(step.given[k]).max())
+                found, rests, near = implicit(law, u + (K * z)[:, None] * before, parallel.share * z)
+                forces = parallel.share[:, None] * found
+                e = np.where(rests[:, None], before + T * u, z[:, None] * (B[:, None] * before + T * forces))
+                self._blur += rough * float(np.abs(e).max() + T * np.abs(u).max())
                 self._stretched[:] = 0.0
                 self._stretched[parallel.place] = e
-                force[k], sticks[k], unsure[k] = forces.sum(axis=0), not slides.any(), near
-                slip[k] = step.given[k] - (weight * (e - before)).sum(axis=0) / T
-                stored[k] = 0.5 * float((parallel.stiffness[:, None] * e**2).sum())
+                force[k], sticks[k], unsure[k] = forces.sum(axis=0), rests.all(), near.any()
+                slip[k] = u - (weight * (e - before)).sum(axis=0) / T
+                stored[k] = 0.5 * float((K[:, None] * e**2).sum())
             place[k], blur[k] = (weight * self._stretched[parallel.place]).sum(axis=0), self._blur
-        return self._compared(step, parallel, T, law, force, slip, place, blur, sticks, unsure, stored)
-
-    @staticmethod
-    def _compared(
-        step: Step,
-        parallel: Parallel,
-        T: float,
-        law: Law,
-        force: Floats,
-        slip: Floats,
-        place: Floats,
-        blur: Floats,
-        sticks: Mask,
-        unsure: Mask,
-        stored: Floats,
-    ) -> Outcome:
-        stiff = float(parallel.stiffness.sum() + parallel.damping.sum() / T)
-        rough = column(stiff * blur + _law_steepness(law, step.given) + rounding(length(force)))
-        off = column(blur + rounding(length(place)))
+        # The error bound of the law's force due to the rounding of the velocity.
+        if isinstance(law, Isotropic):
+            turned = steepness(law, length(step.given))
+        else:
+            turned = length(level_force(law, step.given * NEAR) - level_force(law, step.given))
+            turned = turned + rounding(law.static) * law.slender
+        stiff = float(K.sum() + B.sum() / T)
+        slack = column(stiff * blur + turned + rounding(length(force)))
+        off = column(blur + rounding(length(place))) + slack / stiff
         equations = [
-            equation("friction force", "N", step.force - force, step.force, force, slack=rough),
-            equation("displacement", "m", step.stretch - place, step.stretch, place, slack=off + rough / stiff),
-            equation(
-                "sliding velocity", "m/s", step.velocity - slip, step.velocity, slip, slack=(off + rough / stiff) / T
-            ),
+            equation("friction force", "N", step.force - force, step.force, force, slack=slack),
+            equation("displacement", "m", step.stretch - place, step.stretch, place, slack=off),
+            equation("sliding velocity", "m/s", step.velocity - slip, step.velocity, slip, slack=off / T),
             equation("output", "N", step.output - step.force),
         ]
         return Outcome(equations, sticks, unsure, stored)
-
-
-def _law_steepness(law: Law, velocity: Floats) -> Floats:
-    """Return the error bound of a law's force, (n,) [N], due to the rounding of the velocity."""
-    if isinstance(law, Isotropic):
-        return steepness(law, length(velocity))
-    turned = length(level_force(law, velocity * NEAR) - level_force(law, velocity))
-    return np.asarray(turned + rounding(law.static) * slenderness(law))
-
-
-def _stepped(law: Law, parallel: Parallel, u: Floats, e: Floats, T: float) -> tuple[Floats, Floats, Mask, bool]:
-    """Advance the elements by one tick.
-
-    Returns
-    -------
-    moved, forces : (n, 2) array
-        Displacements after the tick [m] and forces [N].
-    slides : (n,) array
-        Elements that slide.
-    near : bool
-        True if rounding decides whether an element slides.
-    """
-    k, b = parallel.stiffness, parallel.damping
-    z = 1.0 / (b + T * k)
-    force, rests, near = implicit(law, u + (k * z)[:, None] * e, parallel.share * z)
-    forces = parallel.share[:, None] * force
-    moved = np.where(rests[:, None], e + T * u, z[:, None] * (b[:, None] * e + T * forces))
-    return moved, forces, ~rests, bool(near.any())

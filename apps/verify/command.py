@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from apps.shared.command import Answer
 from apps.shared.terminal import wrapped
-
-if TYPE_CHECKING:
-    from apps.verify.findings import Finding
 
 BLOCKS = "blocks"
 """Folder of the block recordings in the session of an experiment."""
@@ -35,7 +32,10 @@ def run(options: argparse.Namespace) -> Answer:
     from apps.verify.check import verify
     from apps.verify.findings import OK, Findings
 
-    folders = recordings_in(options.recording)
+    folders, blocks = [options.recording], options.recording / BLOCKS
+    if blocks.is_dir():
+        recorded_blocks = sorted(path for path in blocks.iterdir() if path.is_dir() and not path.name.startswith("."))
+        folders = recorded_blocks or folders
     ticks, found = 0, Findings()
     each: list[dict[str, Any]] = []
     for folder in folders:
@@ -67,24 +67,12 @@ def run(options: argparse.Namespace) -> Answer:
     lines = [f"{ticks} ticks; largest residuals, and what rounding can leave:"]
     for name, one in found.residuals.items():
         lines.append(f"  {name:<24} {one.value:9.2e} of {one.bound:8.2e} {one.unit:<4} ({one.ticks} ticks)")
-    lines += [_finding_line("violated", one) for one in found.violations] + [
-        _finding_line("missing", one) for one in found.missing
-    ]
+    for kind, group in (("violated", found.violations), ("missing", found.missing)):
+        for finding in group:
+            at = f", tick {finding.tick}" if finding.tick is not None else ""
+            lines.append(f"{kind}: {finding.rule}{at}: {finding.words}")
     for own in each if len(each) > 1 else ():
         trials = f", in the trials {str(own['violated_markers'])[1:-1]}" if own["violated_markers"] else ""
         lines.append(f"{Path(own['recording']).name}: {own['ticks']} ticks, {own['verdict']}{trials}")
     text = "\n".join([*lines, f"verdict: {found.verdict}"])
     return Answer(result, wrapped(text, 4), status=0 if found.verdict == OK else 1)
-
-
-def recordings_in(folder: Path) -> list[Path]:
-    """Return the recordings in a folder: the folder itself, or the blocks of an experiment session."""
-    blocks = folder / BLOCKS
-    if not blocks.is_dir():
-        return [folder]
-    return sorted(path for path in blocks.iterdir() if path.is_dir() and not path.name.startswith(".")) or [folder]
-
-
-def _finding_line(kind: str, finding: Finding) -> str:
-    at = f", tick {finding.tick}" if finding.tick is not None else ""
-    return f"{kind}: {finding.rule}{at}: {finding.words}"

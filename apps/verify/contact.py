@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.verify.classic import BRISTLE_MODELS, IWAN, RIGID_MODELS, Elements, Momentum, bristle, with_mass, without_mass
-from apps.verify.commands import braking, output_of, velocity_blur
+from apps.verify.envelope import History, braking, output_of, velocity_blur
 from apps.verify.findings import Findings
-from apps.verify.history import History
-from apps.verify.inclusion import inclusion, length, slides_though_it_could_stick
-from apps.verify.laws import Law, law_of
+from apps.verify.laws import Law, NotUnderstood, inclusion, law_of, length, slides_though_it_could_stick
 from apps.verify.models import MODELS, Equation, Step, mobility
 from apps.verify.motion import Motions
 from apps.verify.recorded import EPS, MOTION, Stretch, Window
-from apps.verify.scenes import background, surface
-from apps.verify.text_law import NotUnderstood
+from apps.verify.scenes import Surface, background
 from apps.verify.walls import Touching, Walls, check_proxy, tables_of
 
 Floats = NDArray[np.float64]
@@ -30,7 +24,6 @@ _CLASSICS = (*RIGID_MODELS, *BRISTLE_MODELS, IWAN)
 """Classic models with implemented equations, in addition to A to D."""
 
 
-@dataclass
 class Contact:
     """Checks of contacts, with the energy that their elements store.
 
@@ -47,12 +40,11 @@ class Contact:
         Forces and state of the walls.
     """
 
-    findings: Findings
-    run: Window = field(init=False)
-    history: History = field(init=False)
-    walls: Walls = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+        self.run: Window
+        self.history: History
+        self.walls: Walls
         self._momentum, self._motions, self._elements = Momentum(), Motions(), Elements()
         self._touching = Touching()
         self.stored, self.doubt = np.zeros(0), np.zeros(0)
@@ -73,8 +65,19 @@ class Contact:
         if settings.get("model") == MOTION:
             self._motions.check(stretch, self.history, self.findings)
             return
-        model, element = str(settings.get("model")), _numbers(settings.get("element", {}))
-        law = self._law_on_scene(stretch, model, element) if "scene" in settings else self._law(settings)
+        model, table = str(settings.get("model")), settings.get("element", {})
+        numbers = table.items() if isinstance(table, dict) else ()
+        element = {name: float(value) for name, value in numbers if isinstance(value, int | float)}
+        law: Law | None = None
+        if "scene" in settings:
+            law = self._law_on_scene(stretch, model, element)
+        else:
+            try:
+                law = law_of(settings.get("law", {}))
+            except NotUnderstood as error:
+                package = settings.get("law_package")
+                whose = f", which belongs to the package {str(package)[:80]!r}" if package else ""
+                self.findings.lack("law", f"the law cannot be checked{whose}: {error}.")
         if model not in MODELS:
             self._classic(stretch, model, element, law)
             return
@@ -99,21 +102,19 @@ class Contact:
             slack = slack + K * np.sqrt(e) * 8.0 * EPS * np.where(np.isfinite(size), size, 0.0)
         self.doubt[stretch.rows] = 4.0 * slack + 0.1 * self.walls.doubt[stretch.rows]
 
-    def _law(self, settings: dict[str, Any]) -> Law | None:
-        try:
-            return law_of(settings.get("law", {}))
-        except NotUnderstood as error:
-            package = settings.get("law_package")
-            whose = f", which belongs to the package {str(package)[:80]!r}" if package else ""
-            self.findings.lack("law", f"the law cannot be checked{whose}: {error}.")
-            return None
-
     def _law_on_scene(self, stretch: Stretch, model: str, element: dict[str, float]) -> Law | None:
         """Return the scene's law at the proxy after the previous tick, and check the recorded regions."""
-        table = stretch.settings["scene"]
+        table, history, rows = stretch.settings["scene"], self.history, stretch.rows
+        places = stretch.reference  # the proxy after the previous tick
+        if self.run.impedance:
+            fresh = history.fresh[rows]
+            before = np.where(fresh[:, None], 0.0, stretch.back("displacement", 1))
+            known = ~fresh & (np.arange(stretch.start, stretch.stop) > 0) & (history.after_bad[rows] == 0)
+            known &= ~np.concatenate(([False], self.run.in_motion[:-1]))[rows]
+            last = stretch.back("position", 1) - stretch.back("displacement", 1)
+            places = np.where(known[:, None], last, stretch["position"] - before)
         try:
-            ground = surface(table, model, element)
-            places = self._places(stretch)
+            ground = Surface(table, model, element)
             law = ground.law_at(places)
             found, unsure = ground.regions_at(places)
             own_law = background(table)
@@ -125,17 +126,6 @@ class Contact:
         wrong = (stretch["region"] != found) & ~unsure & stretch.good
         self.findings.where("region", stretch.tick, wrong, "the proxy was not in this region")
         return law
-
-    def _places(self, stretch: Stretch) -> Floats:
-        """Return the scene positions used in each tick, (n, 2) [m]: the proxy after the previous tick."""
-        if not self.run.impedance:
-            return stretch.reference
-        fresh = self.history.fresh[stretch.rows]
-        before = np.where(fresh[:, None], 0.0, stretch.back("displacement", 1))
-        known = ~fresh & (np.arange(stretch.start, stretch.stop) > 0) & (self.history.after_bad[stretch.rows] == 0)
-        known &= ~np.concatenate(([False], self.run.in_motion[:-1]))[stretch.rows]
-        last = stretch.back("position", 1) - stretch.back("displacement", 1)
-        return np.where(known[:, None], last, stretch["position"] - before)
 
     def _on_the_law(self, stretch: Stretch, law: Law, Z: float) -> None:
         """Check that the forces satisfy the law, and that a contact sticks whenever it can."""
@@ -233,10 +223,3 @@ class Contact:
             rule = "law" if one.name == "friction force" else "equations"
             bound = one.bound + doubt if one.unit == "N" else one.bound
             self.findings.residual(rule, one.name, stretch.tick, one.residual, bound, one.unit, one.words, stretch.good)
-
-
-def _numbers(table: Any) -> dict[str, float]:
-    """Return the numeric entries of a table of settings."""
-    if not isinstance(table, dict):
-        return {}
-    return {name: float(value) for name, value in table.items() if isinstance(value, int | float)}

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apps.verify.findings import Findings
 from apps.verify.recorded import (
     ADMITTANCE,
-    AFTER_SKIP,
-    DEAD_MAN_BUTTON,
-    ENDED_LATE,
     ENDING_BIT,
     FADE_OUT,
     FLAGS,
-    GATE_TIME,
     IMPEDANCE,
-    LATE_SHARE,
     MOTION,
     RELEASED_BIT,
-    STARTED_LATE,
+    Flag,
     Recorded,
     Window,
 )
 from haptics.errors import RecordingError
 
 _AT_ONCE = 1 << 20
+
+DEAD_MAN_BUTTON = 1
+
+GATE_TIME = 0.05
+"""Duration of the gate's half cosine [s]."""
+
+LATE_SHARE = 0.5
+"""Share of a period after which the start of a tick counts as late."""
 
 _CHANGED = "the file of rows has changed since the recording was closed: its SHA-256 is another"
 
@@ -72,22 +73,17 @@ def check_end(run: Recorded, findings: Findings) -> None:
         findings.lack("state", words)
     certificate = metadata.get("certificate")
     stated = certificate if isinstance(certificate, dict) else {}
-    lost, executed = stated.get("lost_ticks", 0), stated.get("ticks", _ticks_of_the_end(run))
+    try:  # the number that the servo reported at the end of the run
+        reported = [None, *(event.get("ticks") for event in run.source.events if "ticks" in event)][-1]
+    except RecordingError:
+        reported = None
+    lost, executed = stated.get("lost_ticks", 0), stated.get("ticks", reported)
     if lost:
         findings.lack("rows", f"{lost} ticks of the run were lost before they could be written.")
     elif isinstance(executed, int) and count < executed:
         findings.lack("rows", f"the recording holds {count} of the {executed} ticks of its run.")
     elif isinstance(executed, int) and count > executed:
         findings.violate("rows", f"the recording holds {count} ticks, but its run had {executed}")
-
-
-def _ticks_of_the_end(run: Recorded) -> Any:
-    """Return the number of executed ticks that the servo reported at the end of the run."""
-    try:
-        counts = [event.get("ticks") for event in run.source.events if "ticks" in event]
-    except RecordingError:
-        return None
-    return counts[-1] if counts else None
 
 
 def check_hash(run: Recorded, findings: Findings) -> None:
@@ -132,8 +128,13 @@ def check_columns(run: Recorded, findings: Findings) -> None:
     missing = [name for name in expected if name not in names]
     if missing:
         findings.lack("columns", f"the table of ticks lacks {', '.join(missing)}.")
-    for name, unit, size in _channels(run):
-        column = f"channel_{name}"
+    channels = run.metadata["device"].get("channels", [])
+    for channel in channels if isinstance(channels, list) else []:
+        match channel:
+            case [str(name), str(unit), int(size)]:
+                column = f"channel_{name}"
+            case _:
+                continue
         expected[column] = unit
         shape = run.source.table.dtype[column].shape if column in names else None
         if shape is None or math.prod(shape) != size:
@@ -141,14 +142,6 @@ def check_columns(run: Recorded, findings: Findings) -> None:
     if sorted(names) != sorted(stated) or any(expected.get(name, unit) != unit for name, unit in stated.items()):
         words = "the described columns differ from those of the table of ticks, or have other units"
         findings.violate("columns", words)
-
-
-def _channels(run: Recorded) -> Iterator[tuple[str, str, int]]:
-    channels = run.metadata["device"].get("channels", [])
-    for channel in channels if isinstance(channels, list) else []:
-        match channel:
-            case [str(name), str(unit), int(size)]:
-                yield name, unit, size
 
 
 def check_settings(run: Recorded, findings: Findings) -> None:
@@ -228,22 +221,18 @@ def check_limits(run: Recorded, findings: Findings) -> None:
         if isinstance(configuration, dict) and expected != value:
             words = f"{name} = {str(value)[:40]} does not follow from device and configuration, which give {expected}"
             findings.violate("limits", words)
-        if _is_wider(name, value, device.get(name)):
-            findings.violate("limits", f"{name} = {str(value)[:40]} is wider than the device's {device.get(name)}")
+        own = device.get(name)
+        if own is None:
+            continue
+        if name in _TIGHTER_IF_LESS:
+            wider = value > own
+        else:
+            wider = value < own if name == "fade_in" else name == "dead_man" and own not in ("none", value)
+        if wider:
+            findings.violate("limits", f"{name} = {str(value)[:40]} is wider than the device's {own}")
     for name in configured:
         if name not in limits:
             findings.violate("limits", f"{name} is configured, but is no limit of the run")
-
-
-def _is_wider(name: str, value: Any, own: Any) -> bool:
-    """Return True if a limit is less strict than the device's limit."""
-    if own is None:
-        return False
-    if name in _TIGHTER_IF_LESS:
-        return bool(value > own)
-    if name == "fade_in":
-        return bool(value < own)
-    return name == "dead_man" and own not in ("none", value)
 
 
 _ROUNDING = 1e-9
@@ -275,20 +264,19 @@ def check_times(run: Window, findings: Findings) -> None:
         where("timing", tick, ~within, "a lateness must be at least 0 and less than a period")
         orderly = (written >= -_ROUNDING) & (written <= taken + _ROUNDING) & np.isfinite(taken)
         where("timing", tick, ~orderly, "a command was handed over before its tick began, or after it ended")
-        _flag(run, findings, STARTED_LATE, late > LATE_SHARE * T, "started")
-        _flag(run, findings, ENDED_LATE, late + taken > T, "ended")
+        for flag, expected, word in (
+            (Flag.STARTED_LATE, late > LATE_SHARE * T, "started"),
+            (Flag.ENDED_LATE, late + taken > T, "ended"),
+        ):
+            broken = ((status & flag) != 0) != expected
+            where("timing", tick, broken, f"the flag that a tick {word} late and its times disagree")
     jumped = np.diff(tick, prepend=-1) != 1
-    flagged = ((status & AFTER_SKIP) != 0) & ~jumped
+    flagged = ((status & Flag.AFTER_SKIP) != 0) & ~jumped
     where("timing", tick, flagged, "deadlines are said to have been skipped, but no tick is missing")
     unknown = (status & ~sum(FLAGS.values())) != 0
     where("flag", tick, unknown, "a flag is set that there is not")
     age = run.column("sample_age")
     where("timing", tick, ~(age >= 0.0) & ~np.isnan(age), "a sample is younger than its tick")
-
-
-def _flag(run: Window, findings: Findings, flag: int, expected: NDArray[np.bool_], word: str) -> None:
-    broken = ((run.status & flag) != 0) != expected
-    findings.where("timing", run.tick, broken, f"the flag that a tick {word} late and its times disagree")
 
 
 def check_permissions(run: Window, findings: Findings) -> None:

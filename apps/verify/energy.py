@@ -16,13 +16,12 @@ is not recorded, and is reconstructed from the rows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.verify.envelope import History
 from apps.verify.findings import Findings
-from apps.verify.history import History
 from apps.verify.recorded import Window, rounding, shifted
 from apps.verify.walls import Walls
 
@@ -57,8 +56,14 @@ class Ledger:
             Receives the findings.
         """
         entered = entered_in(run, history)
-        energy, work = run.column("injected_energy"), _work(run)
-        (stored, blur), way = stores, np.diff(run.column("position"), axis=0, prepend=run.column("position")[:1])
+        energy, place, (stored, blur) = run.column("injected_energy"), run.column("position"), stores
+        if run.impedance:
+            late = min(float(run.sheet("delay")) / run.period, REMEMBERED - 2.0)
+            work = force_in_effect(run, late, periods_of(run)) * (place - shifted(place))
+        else:
+            force = run.column("force")
+            work = -0.5 * (force + shifted(force)) * (place - shifted(place))
+        way = np.diff(place, axis=0, prepend=place[:1])
         previous, self._last_way = latest_before(way, entered, run.skip, self._last_way)
         step = np.minimum(np.minimum(np.abs(way), np.abs(way - previous)), float(run.sheet("position_resolution")))
         feigned = 0.5 * (run.coupling_stiffness + walls)[:, None] * step * step  # apparent energy of quantization
@@ -103,17 +108,6 @@ def entered_in(run: Window, history: History) -> Mask:
     return np.asarray(observed & shifted(observed) & ~history.fresh)
 
 
-def _work(run: Window) -> Floats:
-    """Return the work on the handle since the previous tick, by axis (n, 2) [J]."""
-    place = run.column("position")
-    way = place - shifted(place)
-    if not run.impedance:
-        force = run.column("force")
-        return np.asarray(-0.5 * (force + shifted(force)) * way)
-    late = min(float(run.sheet("delay")) / run.period, REMEMBERED - 2.0)
-    return np.asarray(force_in_effect(run, late, periods_of(run)) * way)
-
-
 def periods_of(run: Window) -> NDArray[np.int64]:
     """Return the number of periods between each tick and the previous one."""
     return np.asarray(np.maximum(np.diff(run.tick, prepend=-1), 1))
@@ -127,8 +121,12 @@ def force_in_effect(run: Window, late: float, periods: NDArray[np.int64]) -> Flo
     """
     whole = int(late)
     part = late - whole
-    row_of, place = _sent(periods_of(run), run.good)
-    sent = np.concatenate((np.zeros((1, 2)), run.column("command")))[row_of]
+    # The row of the command sent in each period (from 1 on; 0 means no command), and the period of each row. A good
+    # tick after skipped deadlines repeats the previous command during these.
+    place = np.cumsum(np.where(run.good, np.minimum(periods_of(run), REMEMBERED) - 1, 0) + 1)
+    row_of = np.zeros(int(place[-1]) + 1, np.int64)
+    row_of[place] = np.arange(1, run.count + 1)
+    sent = np.concatenate((np.zeros((1, 2)), run.column("command")))[np.maximum.accumulate(row_of)]
     before = np.concatenate(([0], place[:-1]))
     counted = np.minimum(periods, whole + 2)
     total = np.zeros((run.count, 2))
@@ -140,20 +138,6 @@ def force_in_effect(run: Window, late: float, periods: NDArray[np.int64]) -> Flo
     return np.asarray(total / periods[:, None])
 
 
-def _sent(held: NDArray[np.int64], good: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the row of the command sent in each period (from 1 on), and the period of each row.
-
-    A good tick after skipped deadlines repeats the previous command during these. The number 0 means no command.
-    """
-    repeats = np.where(good, np.minimum(held, REMEMBERED) - 1, 0)
-    place = np.cumsum(repeats + 1)
-    row_of = np.zeros(int(place[-1]) + 1, np.int64)
-    rows = np.arange(1, len(held) + 1)
-    row_of[place] = rows
-    filled = np.maximum.accumulate(row_of)
-    return filled, place
-
-
 LINGERING = 0.03
 """Time constant with which credit and damping decay [s]."""
 
@@ -162,31 +146,6 @@ _COUNT = 1.01
 
 _LEAST = 1e-3
 """Damping below this share of the maximum is set to zero."""
-
-
-@dataclass
-class _Device:
-    """Device parameters of the controller: delays in periods, maximum and own damping, encoder count."""
-
-    spring_late: float
-    all_late: float
-    most: float
-    damping: float
-    count: float
-
-    @classmethod
-    def of(cls, run: Window) -> _Device:
-        T, delay, lag = run.period, float(run.sheet("delay")), float(run.sheet("velocity_lag"))
-        applied = min(delay / T, REMEMBERED - 2.0)
-        late = applied + min(lag / T, REMEMBERED - 2.0 - applied)
-        mass = float(run.sheet("mass") or 0.0)
-        return cls(
-            T * (late + 0.5),
-            late,
-            0.25 * math.pi * mass / (delay + lag + T),
-            float(run.sheet("damping")),
-            float(run.sheet("position_resolution")),
-        )
 
 
 class Controller:
@@ -216,23 +175,42 @@ class Controller:
         added = np.zeros(run.count)
         if not run.impedance or not run.limit("passivity_control", False):
             return added, added
-        device, T = _Device.of(run), run.period
-        own, u = (run.coupling_stiffness, run.parameter("damping")), run.column("velocity")
-        K, B = own[0] + walls.stiffness, own[1] + walls.damping
+        T, u, v = run.period, run.column("velocity"), run.column("sliding_velocity")
+        delay, lag = float(run.sheet("delay")), float(run.sheet("velocity_lag"))
+        applied = min(delay / T, REMEMBERED - 2.0)
+        all_late = applied + min(lag / T, REMEMBERED - 2.0 - applied)  # [periods]
+        late, count = T * (all_late + 0.5), float(run.sheet("position_resolution"))
+        most = 0.25 * math.pi * float(run.sheet("mass") or 0.0) / (delay + lag + T)
+        stiffness, damper = run.coupling_stiffness, run.parameter("damping")
+        K, B = stiffness + walls.stiffness, damper + walls.damping
         entered = entered_in(run, history)
-        gained = (_gained(run, device, stored, own, walls)).tolist()
+        # Energy gained by the handle in the period before each tick beyond the stored energy and that lent by the
+        # delayed force [J].
+        apart, way = ((u - v) ** 2).sum(axis=1), T * u
+        springs, dampers = stiffness * apart + walls.springs, damper * apart + walls.dampers
+        kept = stored - 0.5 * (dampers * (late + 0.5 * T) - 0.5 * springs * late * late)
+        force = force_in_effect(run, all_late, np.ones(run.count, np.int64))
+        growth = np.diff(kept, prepend=kept[:1]) + (force * way).sum(axis=1)
+        gained = np.asarray(growth - float(run.sheet("damping")) * (u * way).sum(axis=1)).tolist()
         before, self._last_way = latest_before(T * u, entered, run.skip, self._last_way)
-        step = np.minimum(np.minimum(np.abs(T * u), np.abs(T * u - before)), device.count)
+        step = np.minimum(np.minimum(np.abs(T * u), np.abs(T * u - before)), count)
         feigned = (0.5 * K[:, None] * step * step).sum(axis=1).tolist()  # apparent energy of quantization in a period
-        power, moving = (u * u).sum(axis=1).tolist(), self._moving(run, device.count)
+        power, moving = (u * u).sum(axis=1).tolist(), self._moving(run, count)
         sticking = ((run.column("sticking") != 0) | walls.holds).tolist()
-        opposite = 2.0 * K * device.spring_late
-        bound = np.maximum(np.minimum(opposite, device.most - B), 0.0).tolist()
-        threshold = ((K + B / T) * device.count**2).tolist()
+        opposite = 2.0 * K * late
+        bound = np.maximum(np.minimum(opposite, most - B), 0.0).tolist()
+        threshold = ((K + B / T) * count**2).tolist()
         acts = (run.good & ~run.in_motion).tolist()
         for k in range(run.skip, run.count):
             if entered[k]:
-                self._excess = _next_excess(self._excess, gained[k], feigned[k], sticking[k], T)
+                # An excess persists, except for quantization; a credit decays.
+                after = self._excess + gained[k]
+                if after > 0.0:
+                    self._excess = max(0.0, after - feigned[k])
+                else:
+                    if not sticking[k]:  # dissipation by friction ends an excess but gives no credit
+                        after = max(after, min(self._excess, 0.0))
+                    self._excess = after * math.exp(-T / LINGERING)
             if not acts[k]:
                 continue
             excess = self._excess
@@ -241,7 +219,7 @@ class Controller:
             if sticking[k]:
                 wanted = max(wanted, self._last * math.exp(-T / LINGERING))
             last = min(wanted, bound[k])
-            self._last = last if last > _LEAST * device.most else 0.0
+            self._last = last if last > _LEAST * most else 0.0
             added[k] = self._last if moving[k] and power[k] > 0.0 else 0.0
         speed = np.sqrt((u * u).sum(axis=1))
         return added, np.where(added > 0.0, rounding(stored) / (T * np.maximum(speed, 1e-9)), 0.0)
@@ -262,30 +240,3 @@ class Controller:
                     anchor[i] = places[k][i] - math.copysign(count, way)
                     moving[k] = True
         return moving
-
-
-def _next_excess(excess: float, gained: float, feigned: float, sticking: bool, T: float) -> float:
-    """Return the ledger after a tick.
-
-    An excess persists, except for quantization; a credit decays.
-    """
-    after = excess + gained
-    if after > 0.0:
-        return max(0.0, after - feigned)
-    if not sticking:  # dissipation by friction ends an excess but gives no credit
-        after = max(after, min(excess, 0.0))
-    return after * math.exp(-T / LINGERING)
-
-
-def _gained(run: Window, device: _Device, stored: Floats, own: tuple[Floats, Floats], walls: Walls) -> Floats:
-    """Return the energy gained by the handle in the period before each tick beyond the stored energy [J]."""
-    u, v = run.column("velocity"), run.column("sliding_velocity")
-    apart = ((u - v) ** 2).sum(axis=1)
-    late = device.spring_late
-    springs, dampers = own[0] * apart + walls.springs, own[1] * apart + walls.dampers
-    lent = 0.5 * (dampers * (late + 0.5 * run.period) - 0.5 * springs * late * late)
-    kept = stored - lent
-    growth = np.diff(kept, prepend=kept[:1])
-    way = run.period * u
-    force = force_in_effect(run, device.all_late, np.ones(run.count, np.int64))
-    return np.asarray(growth + (force * way).sum(axis=1) - device.damping * (u * way).sum(axis=1))

@@ -7,7 +7,7 @@ tick and the total number of ticks. Findings are in the order of the checks, ind
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,15 +79,7 @@ class _Entry:
     words: str
     count: int
 
-    def finding(self, *, always: bool) -> Finding:
-        """Return the finding; its number of ticks is appended if it is greater than 1, or `always`."""
-        if self.count > 1 or (always and self.count):
-            end = "." if always else ""
-            return Finding(self.rule, self.tick, f"{self.words.removesuffix('.')} ({self.count} ticks){end}")
-        return Finding(self.rule, self.tick, self.words)
 
-
-@dataclass
 class Findings:
     """Collects findings.
 
@@ -99,14 +91,12 @@ class Findings:
         Nonzero markers (trial numbers) of these ticks.
     """
 
-    violated_ticks: int = 0
-    violated_markers: set[int] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
+        self.violated_ticks = 0
+        self.violated_markers: set[int] = set()
         self._violations: dict[Hashable, _Entry] = {}
         self._missing: dict[Hashable, _Entry] = {}
         self._residuals: dict[str, tuple[_Place, Residual]] = {}
-        self._added: dict[bool, list[Finding]] = {True: [], False: []}
         self._window: Window | None = None
         self._broken: list[Any] = []
         self._at: _Place = ()
@@ -117,12 +107,12 @@ class Findings:
     @property
     def violations(self) -> list[Finding]:
         """Violated rules, in the order of the checks."""
-        return [*self._ordered(self._violations, always=False), *self._added[True]]
+        return self._ordered(self._violations, always=False)
 
     @property
     def missing(self) -> list[Finding]:
         """Checks that were not possible, in the order of the checks."""
-        return [*self._ordered(self._missing, always=True), *self._added[False]]
+        return self._ordered(self._missing, always=True)
 
     @property
     def residuals(self) -> dict[str, Residual]:
@@ -133,14 +123,16 @@ class Findings:
     @property
     def verdict(self) -> str:
         """`VIOLATED` after any violation, else `INCOMPLETE` if a check was not possible, else `OK`."""
-        if self._violations or self._added[True]:
+        if self._violations:
             return VIOLATED
-        return INCOMPLETE if self._missing or self._added[False] else OK
+        return INCOMPLETE if self._missing else OK
 
     def add(self, other: Findings, where: str) -> None:
         """Add the findings of another recording, with the prefix `where`."""
-        for violated, found in ((True, other.violations), (False, other.missing)):
-            self._added[violated] += [Finding(one.rule, one.tick, f"{where}{one.words}") for one in found]
+        for entries, found in ((self._violations, other.violations), (self._missing, other.missing)):
+            for one in found:
+                place = (len(entries),)
+                entries[place] = _Entry(place, one.rule, one.tick, f"{where}{one.words}", 0)
         for name, residual in other.residuals.items():
             self._keep(name, residual)
 
@@ -181,24 +173,13 @@ class Findings:
 
         Look-back rows of the current window are ignored.
         """
-        place = self._place()
-        broken = self._own(ticks, broken)
-        count = int(np.count_nonzero(broken))
-        if not count:
-            return
-        self._broken.append(np.asarray(ticks)[broken])
-        k = int(np.argmax(broken))
         about = words if isinstance(words, str) else (words.__code__, words.__defaults__)
-        self._count(self._violations, (self._at, rule, about), place, rule, words, k, int(ticks[k]), count)
+        text = (lambda k: str(words)) if isinstance(words, str) else words
+        self._broken += self._enter(self._violations, (self._at, rule, about), rule, ticks, broken, text)
 
     def lack_where(self, rule: str, ticks: Any, unknown: Mask, words: str) -> None:
         """Add a check that was not possible in the `ticks`, (n,), that are `unknown`."""
-        place = self._place()
-        unknown = self._own(ticks, unknown)
-        count = int(np.count_nonzero(unknown))
-        if count:
-            k = int(np.argmax(unknown))
-            self._count(self._missing, (rule, words), place, rule, words, k, int(ticks[k]), count)
+        self._enter(self._missing, (rule, words), rule, ticks, unknown, lambda k: words)
 
     def residual(
         self, rule: str, name: str, ticks: Any, value: Any, bound: Any, unit: str, words: str, where: Mask | None = None
@@ -237,14 +218,15 @@ class Findings:
         k = int(np.argmax(share)) if share.any() else int(np.argmax(bounds))
         worst = Residual(unit, int(held.sum()), float(share[k]), float(size[k]), float(bounds[k]))
         self._keep(name, worst, place)
-        broken = held & ~(size <= most)
-        count = int(np.count_nonzero(broken))
-        if count:
-            self._broken.append(np.asarray(ticks)[broken])
-            k = int(np.argmax(broken))
-            message = f"{words}: off by {size[k]:.3g} {unit}, rounding explains {most[k]:.1g}"
-            key = (self._at, rule, name, words)
-            self._count(self._violations, key, place, rule, message, k, int(ticks[k]), count)
+        self._broken += self._enter(
+            self._violations,
+            (self._at, rule, name, words),
+            rule,
+            ticks,
+            held & ~(size <= most),
+            lambda k: f"{words}: off by {size[k]:.3g} {unit}, rounding explains {most[k]:.1g}",
+            place,
+        )
 
     def _place(self) -> _Place:
         """Return the sort key of the current call."""
@@ -259,28 +241,39 @@ class Findings:
         own[: self._window.skip] = False
         return own
 
-    @staticmethod
-    def _count(
+    def _enter(
+        self,
         entries: dict[Hashable, _Entry],
         key: Hashable,
-        place: _Place,
         rule: str,
-        words: str | Callable[[int], str],
-        k: int,
-        tick: int,
-        count: int,
-    ) -> None:
-        if key not in entries:
-            entries[key] = _Entry(place, rule, tick, words if isinstance(words, str) else words(k), 0)
-        entries[key].count += count
+        ticks: Any,
+        mask: Mask,
+        words: Callable[[int], str],
+        place: _Place = (),
+    ) -> list[Any]:
+        """Count the ticks of a mask in the entry `key`; return these ticks in a list, which is empty without any."""
+        place, mask = place or self._place(), self._own(ticks, mask)
+        count = int(np.count_nonzero(mask))
+        if not count:
+            return []
+        k = int(np.argmax(mask))
+        entry = entries.setdefault(key, _Entry(place, rule, int(ticks[k]), "", 0))
+        entry.words = entry.words or words(k)
+        entry.count += count
+        return [np.asarray(ticks)[mask]]
 
     @staticmethod
     def _ordered(entries: dict[Hashable, _Entry], *, always: bool) -> list[Finding]:
-        """Return the findings in order, without duplicates."""
+        """Return the findings in order, without duplicates.
+
+        The number of ticks is appended if it is greater than 1, or `always`.
+        """
         found: dict[tuple[str, str], Finding] = {}
         for entry in sorted(entries.values(), key=lambda one: one.place):
-            finding = entry.finding(always=always)
-            found.setdefault((finding.rule, finding.words), finding)
+            words = entry.words
+            if entry.count > 1 or (always and entry.count):
+                words = f"{words.removesuffix('.')} ({entry.count} ticks){'.' if always else ''}"
+            found.setdefault((entry.rule, words), Finding(entry.rule, entry.tick, words))
         return list(found.values())
 
     def _keep(self, name: str, new: Residual, place: _Place | None = None) -> None:

@@ -14,8 +14,8 @@ D      (39)-(45)                   M (u_k - u_{k-1})/T - h_k + f_k; f_k - K e_k 
                                    e_k - e_{k-1} - T (u_k - v_k)
 =====  ==========================  ==========================================================================
 
-In all models, f_k must be a force that the law allows at v_k (`inclusion`). The bound of each residual is
-`apps.verify.recorded.ROUNDINGS` eps times the sum of its terms' magnitudes. The velocity of an admittance device's
+In all models, f_k must be a force that the law allows at v_k (`apps.verify.laws.inclusion`). The bound of each residual
+is `apps.verify.recorded.ROUNDINGS` eps times the sum of its terms' magnitudes. The velocity of an admittance device's
 reference is not recorded. It is a difference of references c over a period, which adds a few eps |c|/T to the bound.
 """
 
@@ -86,14 +86,10 @@ Element = Mapping[str, float]
 Model = Callable[[Step, Element, float], list[Equation]]
 
 
-def _bound(*terms: Any) -> Floats:
-    return rounding(*terms)
-
-
 def _mass(step: Step, M: float, T: float, after: Floats, pull: Floats, *, blurred: bool) -> Equation:
     """Return the residual of M (v_k - v_{k-1})/T - h + f."""
     residual = M * (after - step.mass_before) / T - pull + step.force
-    bound = _bound(M * after / T, M * step.mass_before / T, pull, step.force)
+    bound = rounding(M * after / T, M * step.mass_before / T, pull, step.force)
     if blurred:
         bound = bound + 2.0 * M / T * step.blur
     return Equation(
@@ -105,7 +101,7 @@ def _spring(step: Step, K: float, B: float, speed: Floats, force: Floats, blur: 
     """Return the residual of F - K e_k - B (u_k - v_k)."""
     v, e = step.velocity, step.stretch
     residual = force - K * e - B * (speed - v)
-    bound = _bound(force, K * e, K * step.stretch_before, B * speed, B * v) + B * blur
+    bound = rounding(force, K * e, K * step.stretch_before, B * speed, B * v) + B * blur
     return Equation(
         "spring and damper", "N", "the force is not that of the spring and damper at this displacement", residual, bound
     )
@@ -115,7 +111,7 @@ def _displacement(step: Step, T: float, speed: Floats, blur: Any = 0.0) -> Equat
     """Return the residual of e_k - e_{k-1} - T (u_k - v_k)."""
     e, before, v = step.stretch, step.stretch_before, step.velocity
     residual = e - before - T * (speed - v)
-    bound = _bound(e, before, T * speed, T * v) + T * blur
+    bound = rounding(e, before, T * speed, T * v) + T * blur
     return Equation(
         "displacement", "m", "the displacement does not go on from that of the tick before", residual, bound
     )
@@ -129,7 +125,7 @@ def model_a(step: Step, element: Element, T: float) -> list[Equation]:
         "m/s",
         "the output is not the velocity of the contact",
         slides,
-        _bound(step.output, step.velocity) + step.blur,
+        rounding(step.output, step.velocity) + step.blur,
     )
     words = "a rigid contact has no displacement"
     rigid = Equation("displacement", "m", words, step.stretch, 0.0 * step.stretch)
@@ -140,7 +136,7 @@ def model_b(step: Step, element: Element, T: float) -> list[Equation]:
     """Return the equations of model B: a mass pulled through a spring and damper; velocity in, force out."""
     M, K, B = element["mass"], element["stiffness"], element["damping"]
     mass = _mass(step, M, T, step.velocity, step.output, blurred=False)
-    solved = _bound((B + T * K) * step.given, K * step.stretch_before)  # rounding in the equation that was solved
+    solved = rounding((B + T * K) * step.given, K * step.stretch_before)  # rounding in the equation that was solved
     return [
         Equation(mass.name, mass.unit, mass.words, mass.residual, mass.bound + solved),
         _spring(step, K, B, step.given, step.output),

@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,58 +21,33 @@ from numpy.typing import NDArray
 from haptics.errors import RecordingError
 from haptics.recording.recording import Recording
 
-NOT_FINITE, STALE, LIMITED, SLEW = 1 << 0, 1 << 1, 1 << 2, 1 << 3
-WORKSPACE, SPEED, FADE, ENERGY = 1 << 4, 1 << 5, 1 << 6, 1 << 7
-STARTED_LATE, ENDED_LATE, AFTER_SKIP, IMPLAUSIBLE = 1 << 8, 1 << 9, 1 << 10, 1 << 11
-RELEASED, PASSIVITY, ASTRAY, FOLLOWING_ERROR = 1 << 12, 1 << 13, 1 << 14, 1 << 15
 
-FLAGS = {
-    "NOT_FINITE": NOT_FINITE,
-    "STALE": STALE,
-    "LIMITED": LIMITED,
-    "SLEW": SLEW,
-    "WORKSPACE": WORKSPACE,
-    "SPEED": SPEED,
-    "FADE": FADE,
-    "ENERGY": ENERGY,
-    "STARTED_LATE": STARTED_LATE,
-    "ENDED_LATE": ENDED_LATE,
-    "AFTER_SKIP": AFTER_SKIP,
-    "IMPLAUSIBLE": IMPLAUSIBLE,
-    "RELEASED": RELEASED,
-    "PASSIVITY": PASSIVITY,
-    "ASTRAY": ASTRAY,
-    "FOLLOWING_ERROR": FOLLOWING_ERROR,
-}
-"""Bits of the column ``status``."""
+class Flag:
+    """Bits of the column ``status``."""
 
-UNUSABLE = NOT_FINITE | STALE | IMPLAUSIBLE | ASTRAY | FOLLOWING_ERROR
+    NOT_FINITE, STALE, LIMITED, SLEW = (1 << bit for bit in range(4))
+    WORKSPACE, SPEED, FADE, ENERGY = (1 << bit for bit in range(4, 8))
+    STARTED_LATE, ENDED_LATE, AFTER_SKIP, IMPLAUSIBLE = (1 << bit for bit in range(8, 12))
+    RELEASED, PASSIVITY, ASTRAY, FOLLOWING_ERROR = (1 << bit for bit in range(12, 16))
+
+
+FLAGS: dict[str, int] = {name: bit for name, bit in vars(Flag).items() if name.isupper()}
+"""Bits of the column ``status`` by name."""
+
+UNUSABLE = Flag.NOT_FINITE | Flag.STALE | Flag.IMPLAUSIBLE | Flag.ASTRAY | Flag.FOLLOWING_ERROR
 """Flags of a tick with the safe output."""
 
-ENVELOPE = UNUSABLE | PASSIVITY | RELEASED | FADE | LIMITED | SLEW | SPEED | ENERGY | WORKSPACE
+ENVELOPE = UNUSABLE | Flag.PASSIVITY | Flag.RELEASED | Flag.FADE | Flag.LIMITED | Flag.SLEW
+ENVELOPE |= Flag.SPEED | Flag.ENERGY | Flag.WORKSPACE
 
 RELEASED_BIT, ENDING_BIT = 1, 2
 """Bits of the column ``permission``."""
 
-DEAD_MAN_BUTTON = 1
-
 FADE_OUT = 8e-3
 """Duration of the fade-out [s]."""
 
-GATE_TIME = 0.05
-"""Duration of the gate's half cosine [s]."""
-
-SPEED_MARGIN = 0.1
-"""Share of the speed limit, just below it, over which a driving force decreases to zero."""
-
 CLOCK_ROUNDING = 1.0 + 1e-9
 """Factor on limits for the rounding of a clock that has run for days."""
-
-PATIENCE = 0.02
-"""Time for which the end effector may exceed the maximum speed of a motion [s]."""
-
-LATE_SHARE = 0.5
-"""Share of a period after which the start of a tick counts as late."""
 
 EPS = 2.0**-52
 
@@ -113,7 +87,6 @@ SHEET: dict[str, Any] = {
 """Defaults of entries that a data sheet omits."""
 
 
-@dataclass
 class Recorded:
     """Recording with its rows up to the first gap.
 
@@ -121,55 +94,39 @@ class Recorded:
     ----------
     source : Recording
         The underlying recording.
+    metadata : dict
+        Content of ``recording.json``.
+    period : float
+        Time between two ticks [s].
+    impedance : bool
+        Whether the device is an impedance device, which receives forces; otherwise it receives positions.
+    journal : dict
+        Settings by version.
+
+    Raises
+    ------
+    RecordingError
+        If the folder is not a recording, or required metadata are missing.
     """
 
-    source: Recording
-
-    @classmethod
-    def open(cls, folder: Path) -> Recorded:
-        """Open the recording in `folder`.
-
-        Raises
-        ------
-        RecordingError
-            If the folder is not a recording, or required metadata are missing.
-        """
-        recorded = cls(Recording(folder))
+    def __init__(self, folder: Path) -> None:
+        self.source = Recording(folder)
+        self.metadata: dict[str, Any] = self.source.metadata
         try:
-            _ = recorded.period, recorded.impedance, recorded.journal
+            rate = float(self.metadata["rate_hz"])
+            if not 0.0 < rate < math.inf:
+                raise ValueError(f"rate_hz = {rate}")
+            self.period = 1.0 / rate
+            self.impedance = str(self.metadata["device"]["causality"]) == IMPEDANCE
+            self.journal: dict[int, dict[str, Any]] = {int(entry["version"]): entry for entry in self.source.settings}
         except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
             raise RecordingError(
                 f"{folder} does not describe its run as a recording should ({type(error).__name__}: {error})."
             ) from error
-        return recorded
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """Content of ``recording.json``."""
-        return self.source.metadata
-
-    @cached_property
-    def period(self) -> float:
-        """Time between two ticks [s]."""
-        rate = float(self.metadata["rate_hz"])
-        if not 0.0 < rate < math.inf:
-            raise ValueError(f"rate_hz = {rate}")
-        return 1.0 / rate
-
-    @cached_property
-    def impedance(self) -> bool:
-        """Whether the device is an impedance device, which receives forces; otherwise it receives positions."""
-        return str(self.metadata["device"]["causality"]) == IMPEDANCE
-
-    @cached_property
-    def journal(self) -> dict[int, dict[str, Any]]:
-        """Settings by version."""
-        return {int(entry["version"]): entry for entry in self.source.settings}
 
     def limit(self, name: str, otherwise: Any = None) -> Any:
         """Return a limit of the envelope, or `otherwise` if it is not stated."""
-        limits = self.metadata["limits"]
-        value = limits.get(name, otherwise)
+        value = self.metadata["limits"].get(name, otherwise)
         return math.inf if value is None else value
 
     def sheet(self, name: str) -> Any:
@@ -180,17 +137,12 @@ class Recorded:
     @cached_property
     def order(self) -> Order:
         """Order of the tick numbers."""
-        return Order.of(self.source)
+        return Order(self.source)
 
-    @property
-    def gap(self) -> int:
-        """Number of rows before the first missing, repeated or decreasing tick."""
-        return self.order.gap
-
-    @property
+    @cached_property
     def count(self) -> int:
-        """Number of rows that can be checked."""
-        return self.gap
+        """Number of rows that can be checked: those before the first missing, repeated or decreasing tick."""
+        return self.order.gap
 
     def windows(self) -> Iterator[Window]:
         """Iterate over windows of the rows before the first gap."""
@@ -205,7 +157,6 @@ class Recorded:
             version = int(versions[-1])
 
 
-@dataclass
 class Order:
     """Order of the tick numbers of a recording.
 
@@ -222,31 +173,25 @@ class Order:
         Last tick, -1 without rows.
     """
 
-    gap: int = 0
-    gap_tick: int = 0
-    back: tuple[int, int] | None = None
-    last: int = -1
-
-    @classmethod
-    def of(cls, source: Recording) -> Order:
-        """Determine the order of a recording."""
-        found, whole = cls(), True
+    def __init__(self, source: Recording) -> None:
+        self.gap, self.gap_tick, self.last = 0, 0, -1
+        self.back: tuple[int, int] | None = None
+        whole = True
         for rows in source.chunks(("tick", "status")):
             ticks = rows["tick"].copy()
-            step = np.diff(ticks, prepend=found.last)
-            skipped = (rows["status"].astype(np.int64) & AFTER_SKIP) != 0
+            step = np.diff(ticks, prepend=self.last)
+            skipped = (rows["status"].astype(np.int64) & Flag.AFTER_SKIP) != 0
             broken = (step < 1) | ((step > 1) & ~skipped)
             if whole and broken.any():
                 place = int(np.argmax(broken))
-                found.gap, found.gap_tick, whole = found.gap + place, int(ticks[place]), False
+                self.gap, self.gap_tick, whole = self.gap + place, int(ticks[place]), False
             elif whole:
-                found.gap += len(ticks)
+                self.gap += len(ticks)
             back = np.flatnonzero(step <= 0)
-            if found.back is None and len(back) and (back[0] or found.last >= 0):
-                before = found.last if back[0] == 0 else ticks[back[0] - 1]
-                found.back = int(before), int(ticks[back[0]])
-            found.last = int(ticks[-1])
-        return found
+            if self.back is None and len(back) and (back[0] or self.last >= 0):
+                before = self.last if back[0] == 0 else ticks[back[0] - 1]
+                self.back = int(before), int(ticks[back[0]])
+            self.last = int(ticks[-1])
 
 
 class Window(Recorded):
@@ -258,33 +203,22 @@ class Window(Recorded):
         Index in the recording of the first row of the arrays.
     skip : int
         Number of look-back rows at the beginning of the arrays.
+    segment : int
+        Number of changes of the settings before the window.
+    whole, total : Recorded, int
+        The recording that the window belongs to, and the number of its rows.
+    is_last : bool
+        Whether this is the last window.
+    count : int
+        Number of rows, including look-back rows.
     """
 
-    def __init__(self, run: Recorded, rows: Array, first: int, skip: int, segment: int) -> None:
-        super().__init__(run.source)
-        self.first, self.skip = first, skip
-        self._run, self._rows, self._segment = run, rows, segment
-        self.__dict__.update(period=run.period, impedance=run.impedance, journal=run.journal, order=run.order)
-
-    @property
-    def whole(self) -> Recorded:
-        """The recording that the window belongs to."""
-        return self._run
-
-    @property
-    def total(self) -> int:
-        """Number of rows of all windows."""
-        return self._run.count
-
-    @property
-    def is_last(self) -> bool:
-        """Whether this is the last window."""
-        return self.first + len(self._rows) >= self._run.count
-
-    @property
-    def count(self) -> int:
-        """Number of rows, including look-back rows."""
-        return len(self._rows)
+    def __init__(self, whole: Recorded, rows: Array, first: int, skip: int, segment: int) -> None:
+        vars(self).update(vars(whole))
+        self.whole, self.first, self.skip, self.segment = whole, first, skip, segment
+        self._rows = rows
+        self.total, self.count = whole.count, len(rows)
+        self.is_last = first + len(rows) >= whole.count
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Array:
         """Return a column of the rows `start` to `stop` of the window."""
@@ -355,14 +289,13 @@ class Window(Recorded):
         edges = [0, *(np.flatnonzero(np.diff(versions)) + 1).tolist(), len(versions)]
         for number, (start, stop) in enumerate(itertools.pairwise(edges)):
             place = self.skip + start, self.skip + stop
-            yield Stretch(self, *place, int(versions[start]), self._segment + number)
+            yield Stretch(self, *place, int(versions[start]), self.segment + number)
 
 
 def copy_rows(target: Any, rows: Any, source: Any, own: Any = slice(None)) -> None:
-    """Copy rows of all arrays of a dataclass to another of the same kind, except its number of rows ``count``."""
-    for one in fields(target):
-        if one.name != "count":
-            getattr(target, one.name)[rows] = getattr(source, one.name)[own]
+    """Copy rows of all arrays of an object to another of the same kind."""
+    for name, values in vars(target).items():
+        values[rows] = vars(source)[name][own]
 
 
 def shifted(values: Array) -> Array:
@@ -372,7 +305,6 @@ def shifted(values: Array) -> Array:
     return before
 
 
-@dataclass
 class Stretch:
     """Ticks with the same settings, rows `start` to `stop` of a window.
 
@@ -380,20 +312,22 @@ class Stretch:
     ----------
     run : Window
         The window.
-    start, stop : int
+    start, stop, rows : int, int, slice
         Range of rows.
     version : int
         Version of the settings.
     segment : int
         Number of changes of the settings before this stretch.
+    good, reference, last : array
+        See `Window`.
     """
 
-    run: Window
-    start: int
-    stop: int
-    version: int
-    segment: int
-    _kept: dict[tuple[str, int], Array] = field(default_factory=dict)
+    def __init__(self, run: Window, start: int, stop: int, version: int, segment: int) -> None:
+        self.run, self.start, self.stop, self.version, self.segment = run, start, stop, version, segment
+        self.rows = slice(start, stop)
+        self.good, self.reference, self.last = run.good[self.rows], run.reference[self.rows], run.last[self.rows]
+        self._kept: dict[tuple[str, int], Array] = {}
+        self.tick: Array = self["tick"]
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -414,34 +348,6 @@ class Stretch:
         return self._kept[name, ticks]
 
     @property
-    def rows(self) -> slice:
-        """Slice of the stretch in arrays over all rows of the window."""
-        return slice(self.start, self.stop)
-
-    @property
     def settings(self) -> dict[str, Any]:
         """Settings of the stretch."""
         return self.run.journal[self.version]
-
-    @property
-    def tick(self) -> Array:
-        """Numbers of the ticks."""
-        return self["tick"]
-
-    @property
-    def good(self) -> Array:
-        """Whether the tick had a usable sample, so that its command was not the safe output."""
-        good: Array = self.run.good[self.rows]
-        return good
-
-    @property
-    def reference(self) -> Array:
-        """See `Recorded.reference`."""
-        reference: Array = self.run.reference[self.rows]
-        return reference
-
-    @property
-    def last(self) -> Array:
-        """See `Recorded.last`."""
-        last: Array = self.run.last[self.rows]
-        return last

@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.laws import Law, law_with
-from apps.verify.text_law import NotUnderstood
+from apps.verify.laws import Law, NotUnderstood, law_of
 
 Floats = NDArray[np.float64]
 Numbers = dict[str, Any]
@@ -36,79 +34,71 @@ _UNITS = ("_ns_per_m", "_m_per_s", "_rad", "_n")
 _MOST = 70_000
 
 
-@dataclass(frozen=True)
 class Surface:
     """Scene as seen by an element.
 
-    Attributes
+    Parameters
     ----------
     table : mapping
         Recorded table of the scene.
-    border : float
-        Width of the borders for this element [m].
+    model, element : str, mapping
+        Model of the element and its parameters, which determine the width of the borders.
+
+    Raises
+    ------
+    NotUnderstood
+        If the table is not a scene.
     """
 
-    table: Mapping[str, Any]
-    border: float
+    def __init__(self, table: Any, model: str, element: Mapping[str, float]) -> None:
+        if not isinstance(table, Mapping) or not isinstance(table.get("law"), Mapping):
+            raise NotUnderstood("its table is not a scene")
+        unknown = set(table) - {"name", "look", "border_m", "law", "regions", "walls"}
+        if unknown:
+            raise NotUnderstood(f"its entry {sorted(unknown)[0][:40]!r} is unknown to the verification")
+        self._table: Mapping[str, Any] = table
+        self._border, stiffness = float(table.get("border_m", 0.002)), element.get("stiffness", 0.0)
+        if model in ("B", "C") and stiffness > 0.0:
+            wider = self._border + _spread(table) / stiffness
+            self._border = min(1.5 * wider if model == "B" else wider, WIDEST)
 
     def law_at(self, places: Floats) -> Law:
         """Return the law at positions, (n, 2), with (n,) arrays as parameters."""
-        name, background = _law(self.table["law"])
+        name, background = _law(self._table["law"])
         numbers = {key: np.full(len(places), value) for key, value in background.items()}
-        for region in _regions(self.table):
-            t = np.clip(0.5 - distance(region, places) / (1.5 * self.border), 0.0, 1.0)
+        for region in _regions(self._table):
+            t = np.clip(0.5 - distance(region, places) / (1.5 * self._border), 0.0, 1.0)
             weight = t * t * (3.0 - 2.0 * t)
-            own = _numbers(region, places, self.border)
+            own = _numbers(region, places, self._border)
             if own.keys() != numbers.keys():
                 raise NotUnderstood("the laws of the scene have not the same numbers")
             for key, value in own.items():
                 numbers[key] = numbers[key] + weight * (value - numbers[key])
-        return law_with(name, {_plain(key): value for key, value in numbers.items()}, LOOSE)
+        return law_of({"name": name, **{_plain(key): value for key, value in numbers.items()}}, LOOSE)
 
     def regions_at(self, places: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Return the regions at positions, (n,), and where rounding decides the region."""
         found, unsure = np.zeros(len(places), np.int64), np.zeros(len(places), bool)
-        for number, region in enumerate(_regions(self.table), 1):
+        for number, region in enumerate(_regions(self._table), 1):
             depth = distance(region, places)
             found[depth < 0.0] = number
             unsure |= np.abs(depth) < UNSURE
         return found, unsure
 
 
-def surface(table: Any, model: str, element: Mapping[str, float]) -> Surface:
-    """Return the scene of recorded settings.
-
-    Raise `NotUnderstood` if the table is not a scene.
-    """
-    if not isinstance(table, Mapping) or not isinstance(table.get("law"), Mapping):
-        raise NotUnderstood("its table is not a scene")
-    unknown = set(table) - {"name", "look", "border_m", "law", "regions", "walls"}
-    if unknown:
-        raise NotUnderstood(f"its entry {sorted(unknown)[0][:40]!r} is unknown to the verification")
-    border, stiffness = float(table.get("border_m", 0.002)), element.get("stiffness", 0.0)
-    if model in ("B", "C") and stiffness > 0.0:
-        wider = border + _spread(table) / stiffness
-        border = min(1.5 * wider if model == "B" else wider, WIDEST)
-    return Surface(table, border)
-
-
 def _spread(table: Mapping[str, Any]) -> float:
     """Return the largest difference of a force parameter of the law between two positions [N]."""
-    found: dict[str, list[float]] = {}
-    for law, share in [(_law(table["law"])[1], 0.0), *_extremes(table)]:
-        for key, value in law.items():
-            if key.endswith("_n"):
-                found.setdefault(key, []).extend((value * (1.0 - share), value * (1.0 + share)))
-    return max(max(values) - min(values) for values in found.values())
-
-
-def _extremes(table: Mapping[str, Any]) -> Iterator[tuple[dict[str, float], float]]:
-    """Yield the laws of all regions, each with the amplitude of its texture."""
+    laws = [(table["law"], 0.0)]
     for region in _regions(table):
         share = float(region["texture"].get("amplitude", 0.3)) if "texture" in region else 0.0
         image = region.get("image")
-        for law in (image["lower"], image["upper"]) if image is not None else (region["law"],):
-            yield _law(law)[1], share
+        laws += [(law, share) for law in ((image["lower"], image["upper"]) if image is not None else (region["law"],))]
+    found: dict[str, list[float]] = {}
+    for law, share in laws:
+        for key, value in _law(law)[1].items():
+            if key.endswith("_n"):
+                found.setdefault(key, []).extend((value * (1.0 - share), value * (1.0 + share)))
+    return max(max(values) - min(values) for values in found.values())
 
 
 def _regions(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -20,6 +20,7 @@ corners form a face. The depths of the faces are combined in the order of the co
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,9 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.commands import braking
+from apps.verify.envelope import History, braking
 from apps.verify.findings import Findings
-from apps.verify.history import History
 from apps.verify.recorded import EPS, ROUNDINGS, Stretch, Window, copy_rows
 
 Floats = NDArray[np.float64]
@@ -58,7 +58,12 @@ def depth_in(table: Mapping[str, Any], points: Floats) -> Depth:
         depth = (np.array(table["half_plane"]["point_m"], float) - points) @ normal
         return depth, np.tile(-normal, (len(points), 1))
     if "circle" in table:
-        return _disc(np.array(table["circle"]["center_m"], float), float(table["circle"]["radius_m"]), points)
+        radius, inwards = float(table["circle"]["radius_m"]), np.array(table["circle"]["center_m"], float) - points
+        distance = np.sqrt((inwards**2).sum(axis=1))
+        core = min(WIDTH, radius / 2.0)  # the centre is rounded
+        middle = distance < core
+        depth = np.where(middle, radius - (distance**2 / core + core) / 2.0, radius - distance)
+        return depth, inwards / np.where(middle, core, np.maximum(distance, 1e-300))[:, None]
     return _polygon(np.array(table["polygon"]["points_m"], float), points)
 
 
@@ -71,16 +76,6 @@ def on_the_surface(tables: Sequence[Mapping[str, Any]], points: Floats) -> Float
         out = depth / np.where(square > 0.0, square, 1.0)
         points = np.where(inside[:, None], points - out[:, None] * gradient, points)
     return points
-
-
-def _disc(center: Floats, radius: float, points: Floats) -> Depth:
-    """Return depth and gradient in a disc with a rounded centre."""
-    inwards = center - points
-    distance = np.sqrt((inwards**2).sum(axis=1))
-    core = min(WIDTH, radius / 2.0)
-    middle = distance < core
-    depth = np.where(middle, radius - (distance**2 / core + core) / 2.0, radius - distance)
-    return depth, inwards / np.where(middle, core, np.maximum(distance, 1e-300))[:, None]
 
 
 def _polygon(corners: Floats, points: Floats) -> Depth:
@@ -100,10 +95,11 @@ def _polygon(corners: Floats, points: Floats) -> Depth:
     distance[rows, nearest[rows]] *= -1.0
     away[rows, nearest[rows]] *= -1.0
     starts = [*np.flatnonzero(outer).tolist(), len(corners)]
-    faces = [_least(distance[:, a:b], away[:, a:b]) for a, b in itertools.pairwise(starts)]
-    depth, gradient = faces[0]
-    for face in faces[1:]:
-        depth, gradient = _together((depth, gradient), face)
+    faces: list[Depth] = []  # the smallest distance to the edges of each face
+    for a, b in itertools.pairwise(starts):
+        rows, least = np.arange(len(points)), a + distance[:, a:b].argmin(axis=1)
+        faces.append((distance[rows, least], away[rows, least]))
+    depth, gradient = functools.reduce(_together, faces)
     box = (points < corners.min(axis=0) + _OUTSIDE) | (points > corners.max(axis=0) - _OUTSIDE)
     far = box.any(axis=1)
     return np.where(far, _OUTSIDE, depth), np.where(far[:, None], 0.0, gradient)
@@ -136,12 +132,6 @@ def _inside(corners: Floats, points: Floats) -> NDArray[np.bool_]:
     return np.asarray(turns != 0)
 
 
-def _least(distance: Floats, away: Floats) -> Depth:
-    """Return the smallest of several distances, with its gradient."""
-    k, rows = distance.argmin(axis=1), np.arange(len(distance))
-    return distance[rows, k], away[rows, k]
-
-
 def _together(one: Depth, other: Depth) -> Depth:
     """Blend the depths of two faces."""
     (a, slope_a), (b, slope_b) = one, other
@@ -153,14 +143,11 @@ def _together(one: Depth, other: Depth) -> Depth:
 _AT_ONCE = 20_000
 
 
-@dataclass
 class Walls:
     """Effect of walls in several ticks.
 
     Attributes
     ----------
-    count : int
-        Number of ticks.
     force : (n, 2) array
         Force on the handle, or on the mass [N].
     normal, store : (n,) array
@@ -175,22 +162,10 @@ class Walls:
         Rounding bound of the forces [N].
     """
 
-    count: int
-    force: Floats = field(init=False)
-    normal: Floats = field(init=False)
-    store: Floats = field(init=False)
-    stiffness: Floats = field(init=False)
-    damping: Floats = field(init=False)
-    springs: Floats = field(init=False)
-    dampers: Floats = field(init=False)
-    slides: NDArray[np.bool_] = field(init=False)
-    doubt: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
-        n = self.count
-        self.force, self.normal, self.store = np.zeros((n, 2)), np.zeros(n), np.zeros(n)
-        self.stiffness, self.damping, self.doubt = np.zeros(n), np.zeros(n), np.zeros(n)
-        self.springs, self.dampers, self.slides = np.zeros(n), np.zeros(n), np.zeros(n, bool)
+    def __init__(self, count: int) -> None:
+        self.force, self.slides = np.zeros((count, 2)), np.zeros(count, bool)
+        self.normal, self.store, self.stiffness, self.damping = (np.zeros(count) for _ in range(4))
+        self.springs, self.dampers, self.doubt = (np.zeros(count) for _ in range(3))
 
     def add(self, touched: Any, normal: Floats, force: Floats, store: Floats, wall: WallNumbers) -> None:
         """Add the effect of one wall in the ticks in which it is `touched`."""
@@ -206,19 +181,13 @@ class Walls:
         return np.asarray((self.stiffness > 0.0) & ~self.slides)
 
 
-@dataclass(frozen=True)
 class WallNumbers:
-    """Parameters of a wall, and the table with its shape."""
+    """Parameters of a wall [N/m, N s/m, 1], and the table with its shape."""
 
-    table: dict[str, Any]
-    stiffness: float
-    damping: float
-    friction: float
-
-    @classmethod
-    def of(cls, table: dict[str, Any]) -> WallNumbers:
-        """Read the parameters from the table of a wall."""
-        return cls(table, *(float(table[key]) for key in ("stiffness_n_per_m", "damping_ns_per_m", "friction")))
+    def __init__(self, table: dict[str, Any]) -> None:
+        self.table = table
+        self.stiffness, self.damping = float(table["stiffness_n_per_m"]), float(table["damping_ns_per_m"])
+        self.friction = float(table["friction"])
 
 
 @dataclass
@@ -269,7 +238,7 @@ def on_a_handle(
     found = Walls(len(place))
     way = np.diff(place, axis=0, prepend=place[:1] if touch.place is None else touch.place[None])
     touch.place = place[-1]
-    for number, wall in enumerate(map(WallNumbers.of, tables)):
+    for number, wall in enumerate(map(WallNumbers, tables)):
         depth, g = depths(wall, place)
         size = np.hypot(g[:, 0], g[:, 1])
         touched = (depth > 0.0) & (size > 0.0)
@@ -278,8 +247,17 @@ def on_a_handle(
         tangent = np.stack((-g[:, 1], g[:, 0]), axis=1) / np.where(size > 0.0, size, 1.0)[:, None]
         begins = touched & (anew | ~np.concatenate(([touch.touched.get(number, False)], touched[:-1])))
         going, speed = (way * tangent).sum(axis=1), np.where(begins, 0.0, (velocity * tangent).sum(axis=1))
+        # Tangential friction [N] and elongation [m].
         level, e = wall.friction * push * size, touch.stretch.get(number, 0.0)
-        drag, stretch, slides = _rubbed(wall, touched, begins, going, speed, level, period, e)
+        drag, stretch, slides = np.zeros(len(place)), np.zeros(len(place)), np.zeros(len(place), bool)
+        for k in np.flatnonzero(touched).tolist():
+            e = 0.0 if begins[k] else e + going[k]
+            sticking = wall.stiffness * e + wall.damping * speed[k]
+            drag[k] = min(max(sticking, -level[k]), level[k])
+            if drag[k] != sticking:
+                e -= period * (sticking - drag[k]) / (wall.damping + period * wall.stiffness)
+                slides[k] = True
+            stretch[k] = e
         touch.touched[number], touch.stretch[number] = bool(touched[-1]), float(stretch[-1])
         store = 0.5 * wall.stiffness * (np.where(touched, depth, 0.0) ** 2 + stretch**2)
         found.add(touched, push * size, -push[:, None] * g - drag[:, None] * tangent, store, wall)
@@ -295,25 +273,6 @@ def depths(wall: WallNumbers, points: Floats) -> tuple[Floats, Floats]:
     """Return depth and gradient at `points`, (n, 2), in batches: every point is compared with all edges."""
     parts = [depth_in(wall.table, points[k : k + _AT_ONCE]) for k in range(0, len(points), _AT_ONCE)]
     return np.concatenate([depth for depth, _ in parts]), np.concatenate([g for _, g in parts])
-
-
-def _rubbed(
-    wall: WallNumbers, touched: Any, begins: Any, going: Floats, speed: Floats, level: Floats, period: float, e: float
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Return tangential friction [N], elongation [m] and whether the contact slides, (n,) each.
-
-    The initial elongation is `e`.
-    """
-    drag, stretch, slides = np.zeros(len(going)), np.zeros(len(going)), np.zeros(len(going), bool)
-    for k in np.flatnonzero(touched).tolist():
-        e = 0.0 if begins[k] else e + going[k]
-        sticking = wall.stiffness * e + wall.damping * speed[k]
-        drag[k] = min(max(sticking, -level[k]), level[k])
-        if drag[k] != sticking:
-            e -= period * (sticking - drag[k]) / (wall.damping + period * wall.stiffness)
-            slides[k] = True
-        stretch[k] = e
-    return drag, stretch, slides
 
 
 def wall_blur(wall: WallNumbers, place: Floats, velocity: Floats, total: int) -> Floats:
@@ -353,24 +312,15 @@ class Mass:
     acceleration: float
 
 
-@dataclass
 class _Met:
     """Wall in several ticks: depth, gradient, push and drag."""
 
-    wall: WallNumbers
-    depth: Floats
-    g: Floats
-    push: Floats = field(init=False)
-    drag: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
-        n = len(self.depth)
-        self.push, self.drag = np.zeros(n), np.zeros(n)
-        self.square = (self.g**2).sum(axis=1)
-        self.size = np.hypot(self.g[:, 0], self.g[:, 1])
-        self.tangent = (
-            np.stack((-self.g[:, 1], self.g[:, 0]), axis=1) / np.where(self.size > 0.0, self.size, 1.0)[:, None]
-        )
+    def __init__(self, wall: WallNumbers, depth: Floats, g: Floats) -> None:
+        self.wall, self.depth, self.g = wall, depth, g
+        self.push, self.drag = np.zeros(len(depth)), np.zeros(len(depth))
+        self.square, self.size = (g**2).sum(axis=1), np.hypot(g[:, 0], g[:, 1])
+        length = np.where(self.size > 0.0, self.size, 1.0)[:, None]
+        self.tangent = np.stack((-g[:, 1], g[:, 0]), axis=1) / length
 
     @property
     def force(self) -> Floats:
@@ -416,7 +366,7 @@ def on_a_mass(
     """
     found, Z = Walls(len(reference)), period / mass.kilograms
     free = mass.velocity + Z[:, None] * mass.force
-    met = [_Met(wall, *depths(wall, reference)) for wall in map(WallNumbers.of, tables)]
+    met = [_Met(wall, *depths(wall, reference)) for wall in map(WallNumbers, tables)]
     velocity = _meet(met, free, Z, share, period)
     for one in met:
         # Limit the velocities so that the reference can still be stopped with 8/9 of its acceleration.
@@ -480,7 +430,12 @@ class Touching:
         for rows in np.split(good, begins):
             if len(rows):
                 self._enter(run, history, tables[versions[rows[0]]], rows, found)
-        _check_normal(run, good, found, findings)
+        # Compare the recorded normal force with the computed one in ticks with walls.
+        walled = [version for version, entry in run.journal.items() if tables_of(entry)]
+        rows = good[np.isin(versions[good], walled)]
+        off = run.column("normal_force")[rows] - found.normal[rows]
+        words = "the normal force is not that of the walls at this depth"
+        findings.residual("walls", "normal force", run.tick[rows], off, found.doubt[rows], "N", words)
         self._last = found
         return found
 
@@ -511,15 +466,6 @@ def tables_of(settings: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the tables of the walls in some settings."""
     scene = settings.get("scene")
     return list(scene.get("walls", [])) if isinstance(scene, dict) else []
-
-
-def _check_normal(run: Window, good: NDArray[np.int64], met: Walls, findings: Findings) -> None:
-    """Compare the recorded normal force with the computed one in ticks with walls."""
-    walled = [version for version, entry in run.journal.items() if tables_of(entry)]
-    rows = good[np.isin(run.column("settings_version")[good], walled)]
-    off = run.column("normal_force")[rows] - met.normal[rows]
-    words = "the normal force is not that of the walls at this depth"
-    findings.residual("walls", "normal force", run.tick[rows], off, met.doubt[rows], "N", words)
 
 
 def check_proxy(stretch: Stretch, proxy: Floats, findings: Findings) -> None:

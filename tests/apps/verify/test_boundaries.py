@@ -28,7 +28,7 @@ def changed(tmp_path_factory):
 @pytest.mark.parametrize("rows", range(CHANGE - 1, CHANGE + 3))
 def test_change_of_settings_at_the_end_of_a_window_is_counted_once(changed, rows, monkeypatch):
     monkeypatch.setattr(recorded, "WINDOW", rows)
-    windows = Recorded.open(changed).windows()
+    windows = Recorded(changed).windows()
     assert {stretch.segment for window in windows for stretch in window.stretches()} == {0, 1}
     assert_honest(changed)
 

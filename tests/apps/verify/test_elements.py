@@ -13,7 +13,7 @@ import pytest
 import devices
 from apps.verify.check import verify
 from apps.verify.findings import VIOLATED
-from apps.verify.recorded import FOLLOWING_ERROR
+from apps.verify.recorded import Flag
 from calibration.motions import Mover
 from calibration.motions.arm import JointExcitation
 from calibration.motions.excitation import Excitation
@@ -146,10 +146,10 @@ def test_lagging_arm_raises_no_alarm(refused):
 def test_falsified_following_error_is_detected(refused, tmp_path, hidden, words):
     forgery = copy_of(refused, tmp_path / "forged")
     if hidden:
-        k = int(np.flatnonzero(forgery.rows["status"] & FOLLOWING_ERROR)[0])
+        k = int(np.flatnonzero(forgery.rows["status"] & Flag.FOLLOWING_ERROR)[0])
     else:
         k = forgery.pick(forgery.steady)
-    forgery.rows["status"][k] ^= np.uint32(FOLLOWING_ERROR)
+    forgery.rows["status"][k] ^= np.uint32(Flag.FOLLOWING_ERROR)
     forgery.save()
     assert any(words in one for one in sample_violations(tmp_path / "forged"))
 

@@ -13,14 +13,12 @@ import numpy as np
 import pytest
 
 from apps import cli
-from apps.verify import recorded
+from apps.verify import description, recorded
 from apps.verify.certificate import _Values
 from apps.verify.check import verify
 from apps.verify.findings import INCOMPLETE, OK, VIOLATED
-from apps.verify.inclusion import inclusion
-from apps.verify.laws import law_of
+from apps.verify.laws import NotUnderstood, inclusion, law_of, levels
 from apps.verify.recorded import Order
-from apps.verify.text_law import NotUnderstood, levels
 from haptics.elements.tables import make_law
 from haptics.recording.recording import METADATA
 from haptics.records import ROW, Permission, Status
@@ -180,7 +178,7 @@ def test_order_of_ticks_does_not_depend_on_the_chunks(size, flag, gap, tick):
         def chunks(self, columns):
             return (rows[start : start + size] for start in range(0, 40, size))
 
-    found = Order.of(Source())
+    found = Order(Source())
     assert (found.gap, found.gap_tick, found.back, found.last) == (gap, tick, (32, 5), 42)
 
 
@@ -243,7 +241,7 @@ def test_verification_imports_no_rendering_code():
 def test_flags_and_times_agree_with_the_program():
     assert {flag.name: int(flag) for flag in Status} == recorded.FLAGS
     assert (recorded.RELEASED_BIT, recorded.ENDING_BIT) == (Permission.RELEASED, Permission.ENDING)
-    assert recorded.GATE_TIME == GATE_TIME
+    assert description.GATE_TIME == GATE_TIME
 
 
 EXACT = [name for name in LAWS if name != "closed-form"]

@@ -69,7 +69,7 @@ def test_memory_does_not_grow_with_the_length(honest, tmp_path, monkeypatch):
         folder = tmp_path / str(copies)
         many = np.tile(copy_of(honest[0], folder).rows, copies)
         many["tick"] = np.arange(len(many))
-        many["time"] = many["tick"] / Recorded.open(folder).metadata["rate_hz"]
+        many["time"] = many["tick"] / Recorded(folder).metadata["rate_hz"]
         np.save(folder / "ticks.npy", many)
         tracemalloc.start()
         run, _ = verify(folder)
