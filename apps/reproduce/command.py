@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apps.shared.command import Answer, listed, make_folder, select
 from apps.shared.terminal import Line, bar
@@ -17,88 +17,77 @@ FOLDER = "reproductions"
 
 ALL = "all"
 
-
-REPRODUCTIONS: dict[str, str] = {
-    "kikuuwe-implicit": "kikuuwe_implicit:reproduce",
-    "kikuuwe-constraints": "kikuuwe_constraints:reproduce",
-    "kikuuwe-fig6": "kikuuwe_fig6_7:reproduce_fig6",
-    "kikuuwe-fig7": "kikuuwe_fig6_7:reproduce_fig7",
-    "kikuuwe-fig8": "kikuuwe_fig8:reproduce",
-    "kikuuwe-fig11": "kikuuwe_fig11:reproduce",
-    "kikuuwe-fig13": "kikuuwe_fig13_14:reproduce_fig13",
-    "kikuuwe-fig14": "kikuuwe_fig13_14:reproduce_fig14",
-    "kikuuwe-stability": "kikuuwe_stability:reproduce",
-    "kikuuwe-approximation": "kikuuwe_approximation:reproduce",
-    "kikuuwe-fig16": "kikuuwe_arm:reproduce_fig16",
-    "kikuuwe-fig17": "kikuuwe_arm:reproduce_fig17",
-    "kikuuwe-servo": "kikuuwe_servo:reproduce",
-    "kikuuwe-fig19": "kikuuwe_joystick:reproduce_fig19",
-    "kikuuwe-fig20": "kikuuwe_joystick:reproduce_fig20",
-    "kikuuwe-lag": "kikuuwe_joystick:reproduce_lag",
-    "weigand-fig2": "weigand_fig2_3:reproduce_fig2",
-    "weigand-fig3": "weigand_fig2_3:reproduce_fig3",
-    "weigand-fig7": "weigand_fig7_9:reproduce_fig7",
-    "weigand-fig8": "weigand_fig7_9:reproduce_fig8",
-    "weigand-fig9": "weigand_fig7_9:reproduce_fig9",
-    "weigand-table1": "weigand_table1:reproduce",
-    "machado-fig3": "machado_figures:reproduce_fig3",
-    "machado-fig4": "machado_figures:reproduce_fig4",
-    "machado-fig5": "machado_figures:reproduce_fig5",
-    "machado-fig6": "machado_figures:reproduce_fig6",
-    "machado-fig7": "machado_figures:reproduce_fig7",
-    "machado-fig8": "machado_figures:reproduce_fig8",
-    "machado-fig9": "machado_figures:reproduce_fig9",
-    "machado-fig10": "machado_figures:reproduce_fig10",
+REPRODUCTIONS: dict[str, tuple[str, str, str]] = {
+    "kikuuwe-implicit": ("kikuuwe_implicit", "friction laws and their implicit counterparts", "Figs. 4, 5, (16), (52)"),
+    "kikuuwe-constraints": (
+        "kikuuwe_constraints",
+        "the models solve their implicit equations and are passive",
+        "(26), (36), (38), (45)",
+    ),
+    "kikuuwe-fig6": ("kikuuwe_fig6_7", "model A reaches zero velocity without chattering", "Fig. 6"),
+    "kikuuwe-fig7": ("kikuuwe_fig6_7", "model A crosses zero velocity under a force that turns it round", "Fig. 7"),
+    "kikuuwe-fig8": ("kikuuwe_fig8", "model A as a friction law: no threshold to choose", "Fig. 8, (27)"),
+    "kikuuwe-fig11": ("kikuuwe_fig11", "stick-slip in two contacts with model-C elements", "Fig. 11"),
+    "kikuuwe-fig13": ("kikuuwe_fig13_14", "model B and its alternative on a velocity ramp", "Fig. 13"),
+    "kikuuwe-fig14": ("kikuuwe_fig13_14", "model D and its alternative sliding to rest", "Fig. 14"),
+    "kikuuwe-stability": ("kikuuwe_stability", "stability of a mass on model C in static friction", "(63)"),
+    "kikuuwe-approximation": (
+        "kikuuwe_approximation",
+        "the approximation (46), (57) against the exact solution",
+        "section III-E",
+    ),
+    "kikuuwe-fig16": ("kikuuwe_arm", "model A on the virtual arm: path and force of the hand", "Fig. 16"),
+    "kikuuwe-fig17": ("kikuuwe_arm", "model A on the virtual arm: position and force against time", "Fig. 17"),
+    "kikuuwe-servo": (
+        "kikuuwe_servo",
+        "model A on the virtual arm under every servo law: what the hand feels",
+        "section V-A",
+    ),
+    "kikuuwe-fig19": ("kikuuwe_joystick", "model C on the virtual joystick: path and commanded force", "Fig. 19"),
+    "kikuuwe-fig20": (
+        "kikuuwe_joystick",
+        "model C on the virtual joystick: position and force against time",
+        "Fig. 20",
+    ),
+    "kikuuwe-lag": (
+        "kikuuwe_joystick",
+        "model C on circles: lag of the force, circles that never slip, recoil",
+        "(38)",
+    ),
+    "weigand-fig2": ("weigand", "joint friction, discontinuous and smooth", "Fig. 2, (3), (4)"),
+    "weigand-fig3": ("weigand", "torque of the gearbox over its twist, and back", "Fig. 3, (6) to (11)"),
+    "weigand-fig7": ("weigand", "error of the link with flatness-based and with rigid feed-forward", "Fig. 7"),
+    "weigand-fig8": ("weigand", "torque of the motor by flatness-based and by rigid feed-forward", "Fig. 8"),
+    "weigand-fig9": ("weigand", "oscillation of the torque in the gearbox", "Fig. 9"),
+    "weigand-table1": ("weigand", "errors measured and simulated, by servo law", "Table 1"),
+    "machado-fig3": ("machado", "ideal arm, control of fractional order", "Fig. 3"),
+    "machado-fig4": ("machado", "ideal arm, PD and PI control", "Fig. 4"),
+    "machado-fig5": ("machado", "arm with friction in its joints, control of fractional order", "Fig. 5"),
+    "machado-fig6": ("machado", "arm with friction in its joints, PD and PI control", "Fig. 6"),
+    "machado-fig7": ("machado", "arm with backlash, re-tuned control of fractional order", "Fig. 7"),
+    "machado-fig8": ("machado", "arm with backlash, re-tuned PD and PI control", "Fig. 8"),
+    "machado-fig9": ("machado", "arm with flexible joints, control of fractional order", "Fig. 9"),
+    "machado-fig10": ("machado", "arm with flexible joints, PD and PI control", "Fig. 10"),
 }
-"""ID to ``module:function`` in `apps.reproduce`, in the order of ``all``. The function returns an `Outcome`."""
+"""ID to module in `apps.reproduce`, description and place in the paper, in the order of ``all``.
+
+The module has a function ``reproduce``, or several such as ``reproduce_fig6``, which returns an `Outcome`.
+"""
 
 _PAPERS = {"kikuuwe": "Kikuuwe et al. 2006", "weigand": "Weigand et al. 2020", "machado": "Machado et al. 2002"}
-
-_TITLES = {
-    "kikuuwe-implicit": ("friction laws and their implicit counterparts", "Figs. 4, 5, (16), (52)"),
-    "kikuuwe-constraints": ("the models solve their implicit equations and are passive", "(26), (36), (38), (45)"),
-    "kikuuwe-fig6": ("model A reaches zero velocity without chattering", "Fig. 6"),
-    "kikuuwe-fig7": ("model A crosses zero velocity under a force that turns it round", "Fig. 7"),
-    "kikuuwe-fig8": ("model A as a friction law: no threshold to choose", "Fig. 8, (27)"),
-    "kikuuwe-fig11": ("stick-slip in two contacts with model-C elements", "Fig. 11"),
-    "kikuuwe-fig13": ("model B and its alternative on a velocity ramp", "Fig. 13"),
-    "kikuuwe-fig14": ("model D and its alternative sliding to rest", "Fig. 14"),
-    "kikuuwe-stability": ("stability of a mass on model C in static friction", "(63)"),
-    "kikuuwe-approximation": ("the approximation (46), (57) against the exact solution", "section III-E"),
-    "kikuuwe-fig16": ("model A on the virtual arm: path and force of the hand", "Fig. 16"),
-    "kikuuwe-fig17": ("model A on the virtual arm: position and force against time", "Fig. 17"),
-    "kikuuwe-servo": ("model A on the virtual arm under every servo law: what the hand feels", "section V-A"),
-    "kikuuwe-fig19": ("model C on the virtual joystick: path and commanded force", "Fig. 19"),
-    "kikuuwe-fig20": ("model C on the virtual joystick: position and force against time", "Fig. 20"),
-    "kikuuwe-lag": ("model C on circles: lag of the force, circles that never slip, recoil", "(38)"),
-    "weigand-fig2": ("joint friction, discontinuous and smooth", "Fig. 2, (3), (4)"),
-    "weigand-fig3": ("torque of the gearbox over its twist, and back", "Fig. 3, (6) to (11)"),
-    "weigand-fig7": ("error of the link with flatness-based and with rigid feed-forward", "Fig. 7"),
-    "weigand-fig8": ("torque of the motor by flatness-based and by rigid feed-forward", "Fig. 8"),
-    "weigand-fig9": ("oscillation of the torque in the gearbox", "Fig. 9"),
-    "weigand-table1": ("errors measured and simulated, by servo law", "Table 1"),
-    "machado-fig3": ("ideal arm, control of fractional order", "Fig. 3"),
-    "machado-fig4": ("ideal arm, PD and PI control", "Fig. 4"),
-    "machado-fig5": ("arm with friction in its joints, control of fractional order", "Fig. 5"),
-    "machado-fig6": ("arm with friction in its joints, PD and PI control", "Fig. 6"),
-    "machado-fig7": ("arm with backlash, re-tuned control of fractional order", "Fig. 7"),
-    "machado-fig8": ("arm with backlash, re-tuned PD and PI control", "Fig. 8"),
-    "machado-fig9": ("arm with flexible joints, control of fractional order", "Fig. 9"),
-    "machado-fig10": ("arm with flexible joints, PD and PI control", "Fig. 10"),
-}
-"""Description of each reproduction, and its place in the paper."""
 
 
 def title_of(name: str) -> str:
     """Return the description of a reproduction with the paper."""
-    title, place = _TITLES[name]
+    _, title, place = REPRODUCTIONS[name]
     return f"{title} ({_PAPERS[name.partition('-')[0]]}, {place})"
 
 
 def reproduce(name: str) -> Outcome:
     """Import the module of a reproduction and compute it."""
-    module, function = REPRODUCTIONS[name].split(":")
-    outcome: Outcome = getattr(importlib.import_module(f"apps.reproduce.{module}"), function)()
+    module: Any = importlib.import_module(f"apps.reproduce.{REPRODUCTIONS[name][0]}")
+    function = getattr(module, f"reproduce_{name.partition('-')[2]}", None) or module.reproduce
+    outcome: Outcome = function()
     return outcome
 
 
@@ -127,16 +116,14 @@ def run(options: argparse.Namespace) -> Answer:
             line.show(f"{bar(done / len(names))} {done + 1} of {len(names)}: {name}")
             results.append(write(name, title_of(name), reproduce(name), options.out))
     summary = write_summary(results, options.out)
-    missed = sum(len(result.missed) for result in results)
-    broken = sum(len(result.broken) for result in results)
+    rows = [row for result in results for row in result.rows]
+    numbers, guards = ([row.holds for row in rows if row.is_guard == is_guard] for is_guard in (False, True))
     answer = {
         "reproductions": [result.as_json() for result in results],
-        "all_met": missed == 0,
-        "all_guards_hold": broken == 0,
+        "all_met": all(numbers),
+        "all_guards_hold": all(guards),
         "summary": str(summary),
     }
-    everything = [row for result in results for row in result.rows]
-    guards = sum(row.is_guard for row in everything)
-    errors = [f"{missed} of {len(everything) - guards} numbers are not met."] if missed else []
-    errors += [f"{broken} of {guards} guards do not hold."] if broken else []
+    errors = [] if all(numbers) else [f"{numbers.count(False)} of {len(numbers)} numbers are not met."]
+    errors += [] if all(guards) else [f"{guards.count(False)} of {len(guards)} guards do not hold."]
     return Answer(answer, describe(results, summary), status=1 if errors else 0, error=" ".join(errors))

@@ -8,21 +8,16 @@ break-away peak of a Stribeck law, and with a large viscosity it never slips.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from apps.reproduce.outcome import Outcome, Row
+from apps.reproduce.outcome import Outcome, Row, derived
 from apps.reproduce.planar import Array, along_x
 from apps.reproduce.style import BLUE, INK, ORANGE, PALE, dress
-from haptics import AmbiguousLawWarning, Stribeck
+from haptics import AmbiguousLawWarning, Law, Stribeck
 from haptics.friction.laws import ClosedForm
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from haptics import Law
 
 LAW = Stribeck(kinetic_force=4.0, static_force=5.0, stribeck_velocity=0.1)
 VISCOUS = Stribeck(kinetic_force=4.0, static_force=5.0, stribeck_velocity=0.1, viscosity=20.0)
@@ -56,19 +51,19 @@ def reproduce() -> Outcome:
         worst = 100.0 * float(np.max(np.abs(approximate - exact) / exact))
         where = f"Stribeck 4 to 5 N, Z = {name}"
         rows += [
-            Row(f"{where}: break-away force of (46)", peak, float(approximate.max()), peak_tolerance, "N", "derived"),
-            Row(f"{where}: largest error of (46)", error, worst, error_tolerance, "%", "derived"),
-            Row(f"{where}: break-away force, exact", 5.0, float(exact.max()), 1e-3, "N", "derived"),
+            derived(f"{where}: break-away force of (46)", peak, approximate.max(), peak_tolerance, "N"),
+            derived(f"{where}: largest error of (46)", error, worst, error_tolerance, "%"),
+            derived(f"{where}: break-away force, exact", 5.0, exact.max(), 1e-3, "N"),
         ]
     reach = np.linspace(1e-3, 10.0, 2001)
     mobility = MOBILITIES["1/16"]
     slip = {law: reach - mobility * forces(law, reach, mobility) for law in (VISCOUS, ClosedForm(VISCOUS))}
     exact_slip, approximate_slip = (float(values.max()) for values in slip.values())
     where = "D = 20 N s/m, Z = 1/16, arguments up to 10 m/s: fastest slip"
-    rows.append(Row(f"{where} of (46), which sticks for ever", 0.0, approximate_slip, 1e-12, "m/s", "derived"))
+    rows.append(derived(f"{where} of (46), which sticks for ever", 0.0, approximate_slip, 1e-12, "m/s"))
     # Far from rest the Stribeck part vanishes: s + Z (4 N + D s) = 10 m/s.
     fastest = (10.0 - mobility * VISCOUS.kinetic_force) / (1.0 + mobility * VISCOUS.viscosity)
-    rows.append(Row(f"{where}, exact", fastest, exact_slip, 1e-9, "m/s", "derived"))
+    rows.append(derived(f"{where}, exact", fastest, exact_slip, 1e-9, "m/s"))
     return Outcome(rows, _draw)
 
 
@@ -93,5 +88,4 @@ def _panel(axes: Axes, law: Law, name: str, extent: tuple[float, float, float], 
         reach, forces(ClosedForm(law), reach, mobility), color=ORANGE, linewidth=1.6, linestyle="--", label="(46)"
     )
     axes.set_ylim(bottom, top)
-    axes.legend(fontsize=10, loc="lower right")
-    dress(axes, "free velocity x [m/s]", "friction force f [N]", f"{title}, Z = {name} m/(N s)")
+    dress(axes, "free velocity x [m/s]", "friction force f [N]", f"{title}, Z = {name} m/(N s)", legend="lower right")

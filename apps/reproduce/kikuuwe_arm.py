@@ -17,14 +17,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from apps.reproduce.outcome import Bound, Outcome, Row, guard
+from apps.reproduce.outcome import Bound, Outcome, Row, derived, guard
 from apps.reproduce.planar import Array, angles, norms
-from apps.reproduce.style import INK
-from apps.reproduce.tour import Motion, Tour, draw_courses, draw_path, motion_of, smooth, tour
+from apps.reproduce.tour import MIDDLE, STEADY, Motion, Tour, draw_courses, draw_path, motion_of, smooth, tour
 from haptics import Coulomb, RigidAdmittance
 
 FRICTION, MASS, HANDLE = 6.0, 2.0, 0.3
@@ -137,44 +136,37 @@ def trial_measures(run: Tour, trial: Trial = USUAL) -> Felt:
     velocity = smooth(run.velocity, run.period)
     acceleration = np.gradient(velocity, run.period, axis=0)
     friction = smooth(run.hand_force, run.period) - (trial.mass + HANDLE) * acceleration
-    straight = np.concatenate([np.arange(len(run.rows))[run.straight(stroke)] for stroke in STRAIGHT])
-    moving = np.concatenate([np.arange(len(run.rows))[run.middle(stroke)] for stroke in (*STRAIGHT, CURVE)])
+    straight = np.concatenate([np.arange(len(run.rows))[run.ticks(stroke, STEADY)] for stroke in STRAIGHT])
+    moving = np.concatenate([np.arange(len(run.rows))[run.ticks(stroke, MIDDLE)] for stroke in (*STRAIGHT, CURVE)])
     direction = velocity / np.maximum(norms(velocity), 1e-9)[:, None]
     along = np.sum(friction * direction, axis=1)
     left = _unaccelerated(run, trial.mass) - trial.friction * direction
+    knocks = [remainder(run, run.ticks(stroke, MIDDLE), trial.mass) - trial.friction for stroke in (*STRAIGHT, CURVE)]
+    early, breakaways = 0.0, []
+    for stroke in STRAIGHT:
+        first = run.slide(stroke).start  # the final break-away of the model
+        before, after = norms(run.rows["force"][first - 1 : first + 1])
+        early = max(early, float(before - trial.friction), float(trial.friction - after))
+        beginning = run.ticks(stroke, (0.0, 0.5))
+        rests = np.flatnonzero(norms(run.velocity[beginning]) < MOVES)
+        breakaways.append(float(norms(run.hand_force)[beginning.start + int(rests[-1]) + 1]))
     rest = run.rest(REST)
-    drifts = [float(norms(np.ptp(places[rest], axis=0)[None])[0]) for places in (run.handle, run.rows["command"])]
     return Felt(
         float(np.sqrt(np.mean(error**2))),
         float(error.max()),
         float(along[straight].mean()),
         float(np.sqrt(np.mean(np.sum(left[moving] ** 2, axis=1)))),
-        _knock(run, trial),
+        max(float(abs(force).max()) for force in knocks),
         float(np.abs(angles(velocity, friction))[straight].mean()),
-        max(_early(run, stroke, trial.friction) for stroke in STRAIGHT),
-        float(np.mean([_breakaway(run, stroke) for stroke in STRAIGHT])),
-        *drifts,
+        early,
+        float(np.mean(breakaways)),
+        *(float(norms(np.ptp(places[rest], axis=0)[None])[0]) for places in (run.handle, run.rows["command"])),
     )
 
 
-@dataclass(frozen=True)
-class Ratios:
-    """Ratios of the measures of two runs.
-
-    Attributes
-    ----------
-    closer, smoother, weaker : float
-        Ratios of handle error, unevenness and knock.
-    """
-
-    closer: float
-    smoother: float
-    weaker: float
-
-
-def ratios(worse: Felt, better: Felt) -> Ratios:
-    """Return the ratios of `worse` to `better`."""
-    return Ratios(worse.error_rms / better.error_rms, worse.unevenness / better.unevenness, worse.knock / better.knock)
+def ratios(worse: Felt, better: Felt) -> tuple[float, float, float]:
+    """Return the ratios of `worse` to `better`: handle error, unevenness and knock."""
+    return worse.error_rms / better.error_rms, worse.unevenness / better.unevenness, worse.knock / better.knock
 
 
 def _unaccelerated(run: Tour, mass: float) -> Array:
@@ -189,50 +181,7 @@ def remainder(run: Tour, ticks: slice, mass: float = MASS) -> Array:
     return smooth(along[:, None], run.period, BELL)[:, 0]
 
 
-def _knock(run: Tour, trial: Trial) -> float:
-    """Return the maximum difference between the hand's force along the motion and the friction [N]."""
-    strokes = [remainder(run, run.middle(stroke), trial.mass) for stroke in (*STRAIGHT, CURVE)]
-    return max(float(abs(force - trial.friction).max()) for force in strokes)
-
-
-def _early(run: Tour, stroke: str, friction: float) -> float:
-    """Return the error of the measured force against `friction` at the final break-away of a stroke [N]."""
-    first = run.slide(stroke).start
-    before, after = norms(run.rows["force"][first - 1 : first + 1])
-    return float(max(before - friction, friction - after, 0.0))
-
-
-def _breakaway(run: Tour, stroke: str) -> float:
-    """Return the hand's force when the handle finally begins to move at the beginning of a stroke [N]."""
-    phase = run.phase(stroke)
-    ticks = run.between(phase.start, phase.start + 0.5 * phase.duration)
-    rests = np.flatnonzero(norms(run.velocity[ticks]) < MOVES)
-    return float(norms(run.hand_force)[ticks.start + int(rests[-1]) + 1])
-
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-def reproduce_fig16() -> Outcome:
-    """Compare the forces on the strokes and the curve."""
-    run = experiment()
-    rows = [row for stroke in STRAIGHT for row in _straight_rows(run, stroke)]
-    ticks = run.slide(STRAIGHT[0])  # from rest to rest, so that the net momentum of the stroke is zero
-    force, place = run.rows["force"][ticks].mean(axis=0), run.rows["position"][ticks]
-    way = place[-1] - place[0]
-    along = float(force @ way / np.hypot(*way))
-    whole = Row(f"stroke {STRAIGHT[0]} from rest to rest: mean force along it", FRICTION, along, 0.01, "N")
-    slant, expected = slants(run)
-    description = "curve d-e: mean slant, atan2(M a_n, F + M a_t)"
-    curve = [
-        Row(description, float(expected.mean()), float(slant.mean()), 0.1, "deg", "derived"),
-        Row("curve d-e: least slant; to the inside is positive", Bound(minimum=0.0), float(slant.min()), 0.0, "deg"),
-    ]
-    return Outcome([whole, *rows, *curve], lambda figure: _draw_fig16(figure, run))
-
-
-def response(run: Tour, ticks: slice) -> tuple[Motion, Array]:
+def _response(run: Tour, ticks: slice) -> tuple[Motion, Array]:
     """Return the smoothed forces at `ticks`, (n, 2) [N], after the smoothed motion that they cause.
 
     The reference moves during the period after a sample, so the motion is taken one tick after the force.
@@ -241,29 +190,34 @@ def response(run: Tour, ticks: slice) -> tuple[Motion, Array]:
     return motion, smooth(run.rows["force"], run.period)[ticks]
 
 
-def _straight_rows(run: Tour, stroke: str) -> list[Row]:
-    motion, force = response(run, run.straight(stroke))
-    along = np.sum(force * motion.velocity, axis=1) / norms(motion.velocity)
-    beyond = float(np.mean(along - MASS * motion.along))
-    turned = float(angles(motion.velocity, force).mean())
-    where = f"straight stroke {stroke}"
-    return [
-        Row(f"{where}: mean force along the motion, less M a", FRICTION, beyond, 0.01, "N", "derived"),
-        Row(f"{where}: mean angle of the force to the motion", 0.0, turned, 0.1, "deg"),
+def reproduce_fig16() -> Outcome:
+    """Compare the forces on the strokes and the curve."""
+    run = experiment()
+    ticks = run.slide(STRAIGHT[0])  # from rest to rest, so that the net momentum of the stroke is zero
+    force, place = run.rows["force"][ticks].mean(axis=0), run.rows["position"][ticks]
+    way = place[-1] - place[0]
+    along = float(force @ way / np.hypot(*way))
+    rows = [Row(f"stroke {STRAIGHT[0]} from rest to rest: mean force along it", FRICTION, along, 0.01, "N")]
+    for stroke in STRAIGHT:
+        motion, forces = _response(run, run.ticks(stroke, STEADY))
+        beyond = np.mean(np.sum(forces * motion.velocity, axis=1) / norms(motion.velocity) - MASS * motion.along)
+        turned = angles(motion.velocity, forces).mean()
+        where = f"straight stroke {stroke}"
+        rows += [
+            derived(f"{where}: mean force along the motion, less M a", FRICTION, beyond, 0.01, "N"),
+            Row(f"{where}: mean angle of the force to the motion", 0.0, turned, 0.1, "deg"),
+        ]
+    motion, forces = _response(run, run.ticks(CURVE, MIDDLE))
+    slant = angles(motion.velocity, forces)
+    expected = float(np.degrees(np.arctan2(MASS * motion.inwards, FRICTION + MASS * motion.along)).mean())
+    rows += [
+        derived("curve d-e: mean slant, atan2(M a_n, F + M a_t)", expected, slant.mean(), 0.1, "deg"),
+        Row("curve d-e: least slant; to the inside is positive", Bound(minimum=0.0), slant.min(), 0.0, "deg"),
     ]
-
-
-def slants(run: Tour) -> tuple[Array, Array]:
-    """Return the measured and expected angles (n,) [deg] between force and motion, positive inwards."""
-    motion, force = response(run, run.middle(CURVE))
-    expected = np.arctan2(MASS * motion.inwards, FRICTION + MASS * motion.along)
-    return angles(motion.velocity, force), np.degrees(expected)
-
-
-def _draw_fig16(figure: Figure, run: Tour) -> None:
+    title = "Fig. 16: model A (F = 6 N, M = 2 kg) on the virtual arm; path and force of the hand"
     letters = {"a": (-14, 0), "b": (-10, 12), "c": (-16, -4), "d": (16, 4), "e": (-16, 0)}
-    draw_path(figure.subplots(), run, run.rows["force"], 0.02, (20.0, FRICTION), letters)
-    figure.suptitle("Fig. 16: model A (F = 6 N, M = 2 kg) on the virtual arm; path and force of the hand", color=INK)
+    scale = (20.0, FRICTION)
+    return Outcome(rows, lambda figure: draw_path(figure, title, run, run.rows["force"], 0.02, scale, letters))
 
 
 def reproduce_fig17() -> Outcome:
@@ -277,21 +231,17 @@ def reproduce_fig17() -> Outcome:
         Row(
             "rest at c: the measured force, tremor and noise included, stays below F",
             Bound(maximum=FRICTION),
-            float(force.max()),
+            force.max(),
             0.0,
             "N",
         ),
         guard(
             "rest at c: the force fluctuates, peak to peak (hand chosen for it)", Bound(minimum=1.0), np.ptp(force), "N"
         ),
-        Row("rest at c: largest speed of model A", 0.0, float(norms(rest["sliding_velocity"]).max()), 0.0, "m/s"),
+        Row("rest at c: largest speed of model A", 0.0, norms(rest["sliding_velocity"]).max(), 0.0, "m/s"),
         Row("rest at c: drift of the position reference", 0.0, reference, 0.0, "um"),
         Row("rest at c: drift of the handle itself", 0.0, handle, 1.0, "um"),
         Row("rest at c: ticks that slide", 0, int(np.count_nonzero(rest["sticking"] == 0))),
     ]
-    return Outcome(rows, lambda figure: _draw_fig17(figure, run))
-
-
-def _draw_fig17(figure: Figure, run: Tour) -> None:
-    draw_courses(figure, run, norms(run.rows["force"]), "|h|", FRICTION)
-    figure.suptitle("Fig. 17: model A (F = 6 N, M = 2 kg) on the virtual arm; position and measured force", color=INK)
+    title = "Fig. 17: model A (F = 6 N, M = 2 kg) on the virtual arm; position and measured force"
+    return Outcome(rows, lambda figure: draw_courses(figure, title, run, norms(run.rows["force"]), "|h|", FRICTION))

@@ -6,29 +6,25 @@ are then computed from their outputs, independently of the solution method of th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
-from apps.reproduce.outcome import Bound, Outcome, Row
+from apps.reproduce.outcome import Bound, Outcome, Row, derived
 from apps.reproduce.planar import Array, norms
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PINK, dress
 from haptics import (
     CompliantAdmittance,
     Coulomb,
     CoulombViscous,
+    Element,
     InertialImpedance,
+    Law,
     MasslessImpedance,
     RigidAdmittance,
     Simulation,
     Stribeck,
     simulate,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from haptics import Element, Law
 
 PERIOD, MASS, STIFFNESS, DAMPING = 1e-3, 0.3, 6000.0, 10.0
 STEPS = 3000
@@ -102,11 +98,6 @@ def inclusion(law: Law, run: Simulation) -> float:
     return float(max(sliding.max(), beyond.max(), moved.max()))
 
 
-def supplied_energy(given: Array, run: Simulation) -> Array:
-    """Return the energy (n,) [J] supplied to the element up to every step."""
-    return np.asarray(np.cumsum(PERIOD * np.sum(given * run.output, axis=1)))
-
-
 def reproduce() -> Outcome:
     """Run all models with all laws, and check their equations and energies."""
     rows: list[Row] = []
@@ -119,7 +110,7 @@ def reproduce() -> Outcome:
             found = residuals(model, given, run)
             motion, speed = max(motion, found[0]), max(speed, found[1])
             law_error = max(law_error, inclusion(law, run))
-            energy = supplied_energy(given, run)
+            energy = np.cumsum(PERIOD * np.sum(given * run.output, axis=1))  # supplied up to every step
             lowest = min(lowest, float(energy.min()))
             power = min(power, float(np.sum(run.friction_force * run.velocity, axis=1).min()))
             energies.setdefault(model, energy)
@@ -128,37 +119,24 @@ def reproduce() -> Outcome:
             Row(f"{where}: worst residual of {EQUATIONS[model]}", 0.0, motion, EXACT, "N"),
             Row(f"{where}: sliding velocity against its definition", 0.0, speed, EXACT, "m/s"),
             Row(f"{where}: worst distance of force and velocity from the law", 0.0, law_error, EXACT, "N"),
-            Row(f"{where}: least energy taken in so far", Bound(minimum=0.0), lowest, 1e-15, "J", "derived"),
+            derived(f"{where}: least energy taken in so far", Bound(minimum=0.0), lowest, 1e-15, "J"),
             Row(f"{where}: least power of the friction", Bound(minimum=0.0), power, 0.0, "W"),
         ]
-    distances = _rigid_limit()
-    return Outcome([*rows, *_limit_rows(distances)], lambda figure: _draw(figure, energies, distances))
-
-
-def _rigid_limit() -> dict[float, float]:
-    """Return the maximum difference between models D and A [m/s] per stiffness [N/m]."""
     given = wandering("A", 0)
     rigid = simulate(element("A", LAWS[0]), given).output
     stiffnesses = [10.0**exponent for exponent in range(5, 11)]
-    return {k: worst(simulate(element("D", LAWS[0], k), given).output - rigid) for k in stiffnesses}
-
-
-def _limit_rows(distances: dict[float, float]) -> list[Row]:
+    distances = {k: worst(simulate(element("D", LAWS[0], k), given).output - rigid) for k in stiffnesses}
     given = wandering("B", 0)
     massless = simulate(element("C", LAWS[0]), given).output
     without_mass = simulate(element("B", LAWS[0], mass=0.0), given).output
-    return [
+    rows += [
         Row("model D with K = 1e10 N/m against model A", 0.0, distances[1e10], 1e-6, "m/s"),
-        Row(
-            "model D against model A: gain from ten times the stiffness",
-            10.0,
-            distances[1e9] / distances[1e10],
-            0.5,
-            "",
-            "derived",
+        derived(
+            "model D against model A: gain from ten times the stiffness", 10.0, distances[1e9] / distances[1e10], 0.5
         ),
         Row("model B without mass against model C", 0.0, worst(massless - without_mass), 1e-14, "N"),
     ]
+    return Outcome(rows, lambda figure: _draw(figure, energies, distances))
 
 
 def _draw(figure: Figure, energies: dict[str, Array], distances: dict[float, float]) -> None:

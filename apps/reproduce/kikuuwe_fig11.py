@@ -20,20 +20,17 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from apps.reproduce.outcome import Bound, Outcome, Row, guard
+from apps.reproduce.outcome import Bound, Outcome, Row, derived, guard
 from apps.reproduce.planar import Array, along_x
 from apps.reproduce.style import BLUE, INK, ORANGE, PALE, dress
 from haptics import Coulomb
 from haptics.elements.network import Network
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # --- stacked blocks ----------------------------------------------------------------------------------------------
 
@@ -213,45 +210,45 @@ _LARGEST_RMS_STIFF = 0.1
 
 def reproduce() -> Outcome:
     """Run both readings of the caption, with model-C contacts and with rigid ones."""
-    runs: Runs = {wiring: (compliant(network(wiring), DURATION), rigid(wiring, DURATION)) for wiring in WIRINGS}
-    rows = [row for wiring, (ours, reference) in runs.items() for row in _rows(wiring, ours, reference)]
-    return Outcome(rows, lambda figure: _draw(figure, runs))
-
-
-def _rows(wiring: Wiring, ours: Motion, reference: Motion) -> list[Row]:
-    blocks = network(wiring)
-    rms = rms_difference(ours, reference)
-    stiff = rms_difference(compliant(network(wiring, *_STIFF), DURATION), reference)
-    rows = [
-        _row(
-            f"{wiring}: distance of the rigid reference from the set-valued law",
-            0.0,
-            law_residual(reference),
-            1e-9,
-            "N",
-        ),
-        _row(f"{wiring}: share of the limit of stability in use", Bound(0.0, 1.0), blocks.stability_number),
-    ]
-    for i, block in enumerate(_BLOCKS):
-        extent, wanted = (_MILLI * float(np.ptp(run.position[:, i])) for run in (ours, reference))
-        stuck, wanted_stuck = (100.0 * float(run.sticking[:, i].mean()) for run in (ours, reference))
-        largest = float(np.abs(ours.friction_force[:, i]).max())
-        where = f"{wiring}: {block}"
+    runs: Runs = {}
+    rows: list[Row] = []
+    for wiring in WIRINGS:
+        blocks = network(wiring)
+        ours, reference = runs[wiring] = compliant(network(wiring), DURATION), rigid(wiring, DURATION)
+        rms = rms_difference(ours, reference)
+        stiff = rms_difference(compliant(network(wiring, *_STIFF), DURATION), reference)
         rows += [
-            guard(f"{where}, rms difference to rigid", Bound(0.0, _LARGEST_RMS[i]), rms[i], "mm"),
-            guard(f"{where}, the same, 100 times as stiff", Bound(0.0, _LARGEST_RMS_STIFF), stiff[i], "mm"),
-            _row(f"{where}, range of positions as rigid", wanted, extent, 1.0, "mm"),
-            _row(f"{where}, time it sticks as rigid", wanted_stuck, stuck, 1.0, "%"),
-            Row(f"{where}, largest friction below it", FRICTION[i], largest, 0.0, "N"),
+            derived(
+                f"{wiring}: distance of the rigid reference from the set-valued law",
+                0.0,
+                law_residual(reference),
+                1e-9,
+                "N",
+            ),
+            derived(f"{wiring}: share of the limit of stability in use", Bound(0.0, 1.0), blocks.stability_number),
         ]
-        if wiring == "base":  # in the other reading, rigid contacts also stick briefly
-            onsets = [np.count_nonzero(np.diff(run.sticking[:, i].astype(np.int8)) == 1) for run in (reference, ours)]
-            rows.append(_row(f"{where}, times it begins to stick as rigid", int(onsets[0]), int(onsets[1])))
-    return rows
-
-
-def _row(description: str, expected: float | Bound, ours: float, tolerance: float = 0.0, unit: str = "") -> Row:
-    return Row(description, expected, float(ours), tolerance, unit, "derived")
+        for i, block in enumerate(_BLOCKS):
+            extent, wanted = (_MILLI * float(np.ptp(run.position[:, i])) for run in (ours, reference))
+            stuck, wanted_stuck = (100.0 * float(run.sticking[:, i].mean()) for run in (ours, reference))
+            where = f"{wiring}: {block}"
+            rows += [
+                guard(f"{where}, rms difference to rigid", Bound(0.0, _LARGEST_RMS[i]), rms[i], "mm"),
+                guard(f"{where}, the same, 100 times as stiff", Bound(0.0, _LARGEST_RMS_STIFF), stiff[i], "mm"),
+                derived(f"{where}, range of positions as rigid", wanted, extent, 1.0, "mm"),
+                derived(f"{where}, time it sticks as rigid", wanted_stuck, stuck, 1.0, "%"),
+                Row(
+                    f"{where}, largest friction below it",
+                    FRICTION[i],
+                    np.abs(ours.friction_force[:, i]).max(),
+                    0.0,
+                    "N",
+                ),
+            ]
+            if wiring == "base":  # in the other reading, rigid contacts also stick briefly
+                begins = (np.diff(run.sticking[:, i].astype(np.int8)) == 1 for run in (reference, ours))
+                onsets, seen = (int(np.count_nonzero(begin)) for begin in begins)
+                rows.append(derived(f"{where}, times it begins to stick as rigid", onsets, seen))
+    return Outcome(rows, lambda figure: _draw(figure, runs))
 
 
 def rms_difference(ours: Motion, reference: Motion) -> Array:
@@ -270,28 +267,27 @@ def _draw(figure: Figure, runs: Runs) -> None:
     figure.set_size_inches(13, 8.5)
     axes = figure.subplots(3, 2, sharex=True, sharey="row")
     words = {"base": "the base moves at u", "ground": "u drives the spring of M1"}
-    for column, (wiring, (ours, reference)) in enumerate(runs.items()):
-        axes[0, column].set_title(f'"{wiring}": {words[wiring]}', fontsize=12, color=INK)
-        _draw_column(list(axes[:, column]), ours, _sampled(reference, ours))
+    panels = (
+        ("position", _MILLI, "position [mm]"),
+        ("velocity", 1.0, "velocity [m/s]"),
+        ("friction_force", 1.0, "friction f [N]"),
+    )
+    for column, (wiring, (ours, reference)) in zip(axes.T, runs.items(), strict=True):
+        column[0].set_title(f'"{wiring}": {words[wiring]}', fontsize=12, color=INK)
+        column[1].plot(ours.time, drive(ours.time), color=INK, linewidth=0.8, linestyle=":", label="u")
+        sampled = _sampled(reference, ours)
+        for panel, (name, scale, label) in zip(column, panels, strict=True):
+            for i, (block, colour) in enumerate(zip(_BLOCKS, (BLUE, ORANGE), strict=True)):
+                exact, model = scale * getattr(sampled, name)[:, i], scale * getattr(ours, name)[:, i]
+                rigid_label = "_" if i else "rigid contacts"
+                panel.plot(sampled.time, exact, color=PALE, alpha=0.55, linewidth=3.5, label=rigid_label)
+                label_of_block = f"{block} and the contact below it, model C"
+                panel.plot(ours.time, model, color=colour, linewidth=1.1, label=label_of_block)
+            dress(panel, "", label)
+        column[2].set_xlabel("time [s]")
     axes[0, 0].set_xlim(0.0, DURATION)
     handles, labels = axes[1, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=10, frameon=False)
     figure.suptitle(
         "Fig. 11: M2 rubs on M1 (up to 2.5 N), M1 on the base (up to 5 N), springs hold both", fontsize=13, color=INK
     )
-
-
-def _draw_column(axes: list[Axes], ours: Motion, reference: Motion) -> None:
-    panels = (("position", _MILLI, "position [mm]"), ("velocity", 1.0, "velocity [m/s]"), ("friction_force", 1.0, ""))
-    axes[1].plot(ours.time, drive(ours.time), color=INK, linewidth=0.8, linestyle=":", label="u")
-    for panel, (name, scale, label) in zip(axes, panels, strict=True):
-        for i, (block, colour) in enumerate(zip(_BLOCKS, (BLUE, ORANGE), strict=True)):
-            exact, model = scale * getattr(reference, name)[:, i], scale * getattr(ours, name)[:, i]
-            panel.plot(
-                reference.time, exact, color=PALE, alpha=0.55, linewidth=3.5, label="_" if i else "rigid contacts"
-            )
-            panel.plot(
-                ours.time, model, color=colour, linewidth=1.1, label=f"{block} and the contact below it, model C"
-            )
-        dress(panel, "", label or "friction f [N]")
-    axes[2].set_xlabel("time [s]")

@@ -11,18 +11,15 @@ section IV-C is B = 2 sqrt(K M). At 1 kg both are equal. Fig. 14 is model D slid
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from apps.reproduce.outcome import Bound, Outcome, Row
+from apps.reproduce.outcome import Bound, Outcome, Row, derived
 from apps.reproduce.planar import Array, along_x
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, dress
 from haptics import CompliantAdmittance, Coulomb, InertialImpedance, MasslessImpedance, RigidAdmittance, simulate
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MASS, FRICTION, PERIOD, RAMP = 1.0, 10.0, 1e-3, 0.1
 STIFFNESSES = (8.3e4, 2.5e5, 7.5e5)
@@ -48,69 +45,57 @@ def reproduce_fig13() -> Outcome:
     for stiffness in STIFFNESSES:
         damping = critical_damping(stiffness)
         run = simulate(InertialImpedance(Coulomb(FRICTION), MASS, stiffness, damping, PERIOD), pull)
-        ours[stiffness] = run.output[:, 0]
+        force = ours[stiffness] = run.output[:, 0]
         first = (int(np.argmin(run.sticking)) + 1) * PERIOD
-        rows += _ramp_rows(stiffness, damping, first, ours[stiffness])
+        # Until break-away the spring-damper has the force K a t^2/2 + B a t on the ramp u = a t.
+        breakaway = (math.sqrt(damping**2 + 2.0 * stiffness * FRICTION / RAMP) - damping) / stiffness
+        end, last = FRICTION + MASS * RAMP, force[-100:]
+        where = f"model B, K = {stiffness:.1e} N/m"
+        rows += [
+            derived(f"{where}: time of the step at which it breaks away", breakaway, first, PERIOD, "s"),
+            derived(f"{where}: peak force", _PEAKS[stiffness], force.max(), 5e-4, "N"),
+            derived(f"{where}: force in the last 0.1 s, F + M a", end, last[np.argmax(np.abs(last - end))], 1e-9, "N"),
+            Row(f"{where}: peak to peak in the last 0.1 s", 0.0, np.ptp(last), 5e-13, "N"),
+        ]
         body = RigidAdmittance(Coulomb(FRICTION), MASS, PERIOD)
         alternative[stiffness] = pulled_mass(body, stiffness, damping, pull)[0][:, 0]
-    rows += _ramp_alternative_rows(alternative)
-    return Outcome(rows, lambda figure: _draw_fig13(figure, ours, alternative))
-
-
-def _ramp_rows(stiffness: float, damping: float, first: float, force: Array) -> list[Row]:
-    # Until break-away the spring-damper has the force K a t^2/2 + B a t on the ramp u = a t.
-    breakaway = (math.sqrt(damping**2 + 2.0 * stiffness * FRICTION / RAMP) - damping) / stiffness
-    end, last = FRICTION + MASS * RAMP, force[-100:]
-    worst = float(last[np.argmax(np.abs(last - end))])
-    where = f"model B, K = {stiffness:.1e} N/m"
-    return [
-        Row(f"{where}: time of the step at which it breaks away", breakaway, first, PERIOD, "s", "derived"),
-        Row(f"{where}: peak force", _PEAKS[stiffness], float(force.max()), 5e-4, "N", "derived"),
-        Row(f"{where}: force in the last 0.1 s, F + M a", end, worst, 1e-9, "N", "derived"),
-        Row(f"{where}: peak to peak in the last 0.1 s", 0.0, float(np.ptp(last)), 5e-13, "N"),
-    ]
-
-
-def _ramp_alternative_rows(alternative: dict[float, Array]) -> list[Row]:
-    rows = []
     for stiffness in STIFFNESSES[:2]:
         swing = float(np.ptp(alternative[stiffness][-100:]))
         rows.append(Row(f"alternative, K = {stiffness:.1e} N/m: peak to peak in the last 0.1 s", 0.0, swing, 1e-9, "N"))
     stiff = alternative[STIFFNESSES[2]]
     where = f"alternative, K = {STIFFNESSES[2]:.1e} N/m"
-    rows.append(
-        Row(f"{where}: peak to peak before 0.4 s", Bound(minimum=100.0), float(np.ptp(stiff[300:400])), 0.0, "N")
-    )
+    rows.append(Row(f"{where}: peak to peak before 0.4 s", Bound(minimum=100.0), np.ptp(stiff[300:400]), 0.0, "N"))
     for time, expected in _GROWTH.items():
         stop = round(time / PERIOD)
         swing = float(np.ptp(stiff[stop - 100 : stop]))
-        rows.append(Row(f"{where}: peak to peak in the 0.1 s before {time:g} s", expected, swing, 1.0, "N", "derived"))
-    return rows
+        rows.append(derived(f"{where}: peak to peak in the 0.1 s before {time:g} s", expected, swing, 1.0, "N"))
+    return Outcome(rows, lambda figure: _draw_fig13(figure, ours, alternative))
 
 
 def _draw_fig13(figure: Figure, ours: dict[float, Array], alternative: dict[float, Array]) -> None:
     axes = figure.subplots(2, 2)
     pairs = ((ours, "model B"), (alternative, "alternative, Fig. 12(a): spring-damper and model A, one step late"))
-    for column, (forces, title) in enumerate(pairs):
-        _force_curves(axes[0, column], forces, 0.1, title)
-        axes[0, column].set_ylim(0.0, 32.0)
-        _force_curves(axes[1, column], forces, COUNT * PERIOD, "the whole of it")
-        axes[1, column].set_ylim(-115.0, 125.0)
+    for (above, below), (forces, title) in zip(axes.T, pairs, strict=True):
+        for panel, end, extent, words in (
+            (above, 0.1, (0.0, 32.0), title),
+            (below, COUNT * PERIOD, (-115.0, 125.0), "the whole of it"),
+        ):
+            _curves(panel, PERIOD * np.arange(1, COUNT + 1), forces, "force h [N]", words)
+            panel.set_xlim(0.0, end)
+            panel.set_ylim(extent)
     axes[0, 0].axhline(FRICTION + MASS * RAMP, color=INK, linewidth=0.8, linestyle=":")
-    end = (0.099, FRICTION + MASS * RAMP)
-    axes[0, 0].annotate("F + M a = 10.1 N", end, (0, 6), textcoords="offset points", ha="right", fontsize=10)
+    place = (0.099, FRICTION + MASS * RAMP)
+    axes[0, 0].annotate("F + M a = 10.1 N", place, (0, 6), textcoords="offset points", ha="right", fontsize=10)
     axes[0, 0].legend(loc="upper right", fontsize=10)
     figure.suptitle(
         "Fig. 13: force on the puller; u = 0.1 t m/s, F = 10 N, M = 1 kg, B = 2 sqrt(K M), T = 1 ms", color=INK
     )
 
 
-def _force_curves(axes: Axes, forces: dict[float, Array], end: float, title: str) -> None:
-    time = PERIOD * np.arange(1, COUNT + 1)
+def _curves(axes: Axes, time: Array, values: dict[float, Array], label: str, title: str) -> None:
     for stiffness in reversed(STIFFNESSES):
-        axes.plot(time, forces[stiffness], color=COLOURS[stiffness], linewidth=1.1, label=f"K = {stiffness:.1e} N/m")
-    axes.set_xlim(0.0, end)
-    dress(axes, "time [s]", "force h [N]", title)
+        axes.plot(time, values[stiffness], color=COLOURS[stiffness], linewidth=1.1, label=f"K = {stiffness:.1e} N/m")
+    dress(axes, "time [s]", label, title)
 
 
 REST_FRICTION, START = 7.0, 1.0
@@ -122,6 +107,7 @@ _SWING = dict(zip(STIFFNESSES, (0.0, 0.0, 7e-3), strict=True))
 
 def reproduce_fig14() -> Outcome:
     """Simulate model D and its alternative sliding from 1 m/s."""
+    exact = MASS * START / REST_FRICTION
     ours: dict[float, Array] = {}
     alternative: dict[float, Array] = {}
     rows: list[Row] = []
@@ -129,38 +115,25 @@ def reproduce_fig14() -> Outcome:
         damping = critical_damping(stiffness)
         element = CompliantAdmittance(Coulomb(REST_FRICTION), MASS, stiffness, damping, PERIOD)
         element.reset(velocity=(START, 0.0))
-        ours[stiffness] = simulate(element, np.zeros((REST_COUNT, 2))).output[:, 0]
-        rows += _rest_rows(stiffness, ours[stiffness])
+        velocity = ours[stiffness] = simulate(element, np.zeros((REST_COUNT, 2))).output[:, 0]
+        slow = (int(np.argmax(np.abs(velocity) < 1e-3)) + 1) * PERIOD
+        where = f"model D, K = {stiffness:.1e} N/m"
+        rows += [
+            derived(f"{where}: slower than 1 mm/s for the first time (rigid body: M u/F)", exact, slow, PERIOD, "s"),
+            derived(f"{where}: the same, to the step", 0.143, slow, 1e-9, "s"),
+            derived(f"{where}: undershoot", _UNDERSHOOTS[stiffness], velocity.min(), 6e-5, "m/s"),
+            Row(f"{where}: largest speed in the last 0.1 s", 0.0, np.abs(velocity[-100:]).max(), 1e-8, "m/s"),
+        ]
         contact = MasslessImpedance(Coulomb(REST_FRICTION), stiffness, damping, PERIOD)
         alternative[stiffness] = mass_on_contact(contact, MASS, START, REST_COUNT)
-    for stiffness in STIFFNESSES:
-        rows += _rest_alternative_rows(stiffness, alternative[stiffness])
+    for stiffness, expected in _SWING.items():
+        last, where = alternative[stiffness][-100:], f"alternative, K = {stiffness:.1e} N/m"
+        tolerance = 5e-4 if expected else 1e-9
+        rows.append(derived(f"{where}: peak to peak in the last 0.1 s", expected, np.ptp(last), tolerance, "m/s"))
+        if expected:
+            turns = int(np.count_nonzero(np.diff(np.sign(last))))
+            rows.append(derived(f"{where}: changes of sign in the last 0.1 s", 99, turns))
     return Outcome(rows, lambda figure: _draw_fig14(figure, ours, alternative))
-
-
-def _rest_rows(stiffness: float, velocity: Array) -> list[Row]:
-    exact = MASS * START / REST_FRICTION
-    slow = (int(np.argmax(np.abs(velocity) < 1e-3)) + 1) * PERIOD
-    where = f"model D, K = {stiffness:.1e} N/m"
-    lowest, end = float(velocity.min()), float(np.abs(velocity[-100:]).max())
-    return [
-        Row(f"{where}: slower than 1 mm/s for the first time (rigid body: M u/F)", exact, slow, PERIOD, "s", "derived"),
-        Row(f"{where}: the same, to the step", 0.143, slow, 1e-9, "s", "derived"),
-        Row(f"{where}: undershoot", _UNDERSHOOTS[stiffness], lowest, 6e-5, "m/s", "derived"),
-        Row(f"{where}: largest speed in the last 0.1 s", 0.0, end, 1e-8, "m/s"),
-    ]
-
-
-def _rest_alternative_rows(stiffness: float, velocity: Array) -> list[Row]:
-    last = velocity[-100:]
-    where = f"alternative, K = {stiffness:.1e} N/m"
-    swing, expected = float(np.ptp(last)), _SWING[stiffness]
-    tolerance = 5e-4 if expected else 1e-9
-    rows = [Row(f"{where}: peak to peak in the last 0.1 s", expected, swing, tolerance, "m/s", "derived")]
-    if expected:
-        turns = int(np.count_nonzero(np.diff(np.sign(last))))
-        rows.append(Row(f"{where}: changes of sign in the last 0.1 s", 99, turns, 0.0, "", "derived"))
-    return rows
 
 
 def _draw_fig14(figure: Figure, ours: dict[float, Array], alternative: dict[float, Array]) -> None:
@@ -168,21 +141,15 @@ def _draw_fig14(figure: Figure, ours: dict[float, Array], alternative: dict[floa
     for column, (title, speeds) in enumerate(
         (("model D", ours), ("alternative, Fig. 12(b): mass and model C, one step late", alternative))
     ):
-        _speed_curves(axes[0, column], speeds, 1.0, "velocity u [m/s]", title)
-        _speed_curves(axes[1, column], speeds, 1e3, "velocity u [mm/s]", "the end of it, enlarged")
+        for panel, scale, unit, words in zip(
+            axes[:, column], (1.0, 1e3), ("m/s", "mm/s"), (title, "the end of it, enlarged"), strict=True
+        ):
+            scaled = {stiffness: scale * np.append(START, velocity) for stiffness, velocity in speeds.items()}
+            _curves(panel, PERIOD * np.arange(REST_COUNT + 1), scaled, f"velocity u [{unit}]", words)
     axes[0, 0].set_xlim(0.0, 0.25)
-    axes[1, 0].set_xlim(0.135, 0.25)
-    axes[1, 0].set_ylim(-10.0, 20.0)
+    axes[1, 0].set(xlim=(0.135, 0.25), ylim=(-10.0, 20.0))
     axes[0, 0].legend(loc="upper right", fontsize=10)
     figure.suptitle("Fig. 14: from u = 1 m/s with h = 0; F = 7 N, M = 1 kg, B = 2 sqrt(K M), T = 1 ms", color=INK)
-
-
-def _speed_curves(axes: Axes, speeds: dict[float, Array], scale: float, label: str, title: str) -> None:
-    time = PERIOD * np.arange(REST_COUNT + 1)
-    for stiffness in reversed(STIFFNESSES):
-        values = scale * np.append(START, speeds[stiffness])
-        axes.plot(time, values, color=COLOURS[stiffness], linewidth=1.1, label=f"K = {stiffness:.1e} N/m")
-    dress(axes, "time [s]", label, title)
 
 
 def pulled_mass(body: RigidAdmittance, stiffness: float, damping: float, pull: Array) -> tuple[Array, Array]:

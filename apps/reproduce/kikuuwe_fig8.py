@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from apps.reproduce.outcome import Outcome, Row
 from apps.reproduce.planar import Array, along_x
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, dress
 from haptics import Coulomb, RigidAdmittance, simulate
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MASS, FRICTION, PERIOD = 2.0, 6.0, 1e-3
 FORCES = (-3.0, 0.0, 3.0)
@@ -45,7 +41,7 @@ def reproduce() -> Outcome:
         steepest = float(np.abs(np.diff(friction)).max() / (velocity[1] - velocity[0]))
         rows.append(Row(f"h = {force:g} N: slope at rest, M/T", MASS / PERIOD, steepest, 1e-6, "N s/m"))
     at_rest = max(abs(stepped(np.zeros(1), force)[0] - force) for force in FORCES)
-    rows.append(Row("at v = 0 the friction equals the force below F", 0.0, float(at_rest), 0.0, "N"))
+    rows.append(Row("at v = 0 the friction equals the force below F", 0.0, at_rest, 0.0, "N"))
     return Outcome(rows, lambda figure: _draw(figure, velocity, ours))
 
 
@@ -65,6 +61,5 @@ def _draw(figure: Figure, velocity: Array, ours: dict[float, Array]) -> None:
         fontsize=10,
         arrowprops={"arrowstyle": "-", "color": GREEN},
     )
-    dress(axes, "velocity before the step v [mm/s]", "friction force f [N]")
-    axes.legend(fontsize=10, loc="lower right")
+    dress(axes, "velocity before the step v [mm/s]", "friction force f [N]", legend="lower right")
     figure.suptitle("Fig. 8: friction of model A (F = 6 N, M = 2 kg, T = 1 ms) over the velocity", color=INK)

@@ -8,21 +8,15 @@ bisection to the last digit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from apps.reproduce.outcome import Bound, Outcome, Row
+from apps.reproduce.outcome import Bound, Outcome, Row, derived
 from apps.reproduce.planar import Array, norms
 from apps.reproduce.style import BLUE, INK, ORANGE, PALE, dress
-from haptics import Coulomb, CoulombViscous, Stribeck
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from matplotlib.figure import Figure
-
-    from haptics import Law
+from haptics import Coulomb, CoulombViscous, Law, Stribeck
 
 LAWS = 60
 POINTS = 200
@@ -82,13 +76,13 @@ def reproduce() -> Outcome:
             turned = max(turned, float(cross.max()))
             growth = max(growth, float(np.max(mobility * norms(np.diff(force, axis=0)) / norms(np.diff(x, axis=0)))))
         rows += [
-            Row(f"{kind} {equation}: largest relative distance from bisection", 0.0, distance, EXACT, "", "derived"),
+            derived(f"{kind} {equation}: largest relative distance from bisection", 0.0, distance, EXACT),
             Row(f"{kind}: largest residual of f = Phi(x - Z f), relative to f", 0.0, inclusion, EXACT),
             Row(f"{kind}: largest angle between f and x", 0.0, turned, 1e-15, "rad"),
         ]
         if kind != "Stribeck":  # the counterpart of a decreasing law may be steeper than 1/Z
             bound = Bound(maximum=1.0)
-            rows.append(Row(f"{kind}: nonexpansive, largest Z |df|/|dx|", bound, growth, 1e-12, "", "derived"))
+            rows.append(derived(f"{kind}: nonexpansive, largest Z |df|/|dx|", bound, growth, 1e-12))
     return Outcome(rows, _draw)
 
 
@@ -109,7 +103,6 @@ def _draw(figure: Figure) -> None:
         axes.plot(x, counterpart, color=ORANGE, linewidth=1.8, linestyle="--", label="counterpart $\\Phi_Z$(x)")
         axes.plot(x, x / mobility, color=PALE, linewidth=0.9, linestyle=":", label="x/Z: sticking")
         axes.set_ylim(-12.0, 12.0)
-        axes.legend(fontsize=10, loc="lower right")
-        dress(axes, "v, x [m/s]", "friction force [N]")
+        dress(axes, "v, x [m/s]", "friction force [N]", legend="lower right")
         axes.set_title(title, fontsize=11, color=INK)
     figure.suptitle("Figs. 4, 5: a friction law and its implicit counterpart, Z = 1/16 m/(N s)", color=INK)

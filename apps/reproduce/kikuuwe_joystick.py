@@ -22,21 +22,17 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from apps.reproduce.kikuuwe_fig13_14 import mass_on_contact
-from apps.reproduce.outcome import Bound, Outcome, Row, guard
+from apps.reproduce.outcome import Bound, Outcome, Row, derived, guard
 from apps.reproduce.planar import Array, angles, circling, norms
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PALE, dress
-from apps.reproduce.tour import Tour, draw_courses, draw_path, motion_of, tour
+from apps.reproduce.tour import MIDDLE, STEADY, Tour, draw_courses, draw_path, motion_of, tour
 from haptics import Coulomb, MasslessImpedance, simulate
 from haptics.rendering.envelope import FADE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 FRICTION, STIFFNESS, DAMPING = 4.0, 6000.0, 10.0
 FINE, COARSE = 1e-4, 1e-3
@@ -88,75 +84,66 @@ def reproduce_lag() -> Outcome:
     for radius, printed in ((0.04, 0.955), (0.01, 3.82)):
         ours = lag(radius, PULSATION, FINE)
         where = f"R = {radius * 1e3:g} mm, T = 0.1 ms"
-        rows.append(Row(f"{where}: lag of the force", printed, ours, 0.02, "deg", "derived"))
+        rows.append(derived(f"{where}: lag of the force", printed, ours, 0.02, "deg"))
         rows.append(
-            Row(f"{where}: lag, distance from the law", 0.0, ours - lag_law(radius, PULSATION), 1e-3, "deg", "derived")
+            derived(f"{where}: lag, distance from the law", 0.0, ours - lag_law(radius, PULSATION), 1e-3, "deg")
         )
     for radius in (0.6e-3, 0.66e-3, 0.68e-3, 0.8e-3):
         slides = bool(np.any(~simulate(joystick_element(COARSE), small_circle(radius)).sticking))
         description = f"R = {radius * 1e3:g} mm against F/K = {WINDING * 1e3:.3f} mm: ever slides (1 = yes)"
-        rows.append(Row(description, int(radius > WINDING), int(slides), 0.0, "", "derived"))
+        rows.append(derived(description, int(radius > WINDING), int(slides)))
     places = released()
     recoil = float(places[499] - places[-1])
-    rows.append(Row("recoil after letting go, F/K", WINDING, recoil, 1e-8, "m", "derived"))
+    rows.append(derived("recoil after letting go, F/K", WINDING, recoil, 1e-8, "m"))
     stored = 0.5 * STIFFNESS * recoil**2
     rows.append(
-        Row("energy in the spring after a stop, F^2/(2 K)", FRICTION**2 / (2 * STIFFNESS), stored, 1e-7, "J", "derived")
+        derived("energy in the spring after a stop, F^2/(2 K)", FRICTION**2 / (2 * STIFFNESS), stored, 1e-7, "J")
     )
     return Outcome(rows, lambda figure: _draw_lag(figure, places))
 
 
 def _draw_lag(figure: Figure, places: Array) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator
+
     axes = figure.subplot_mosaic([["law", "small"], ["law", "release"]], width_ratios=(1.3, 1.0))
-    _draw_law(axes["law"])
-    small, release = axes["small"], axes["release"]
+    law, small, release = axes["law"], axes["small"], axes["release"]
+    law.set_xscale("log")
+    law.set_yscale("log")
+    radii = np.geomspace(0.8e-3, 0.1, 200)
+    dots = np.geomspace(1e-3, 0.08, 12)
+    for w, period, colour in ((3.0, FINE, BLUE), (300.0, FINE / 10.0, ORANGE)):
+        label = f"w = {w:g} rad/s"
+        law.plot(radii * 1e3, [lag_law(r, w) for r in radii], color=colour, linewidth=1.4, label=f"law, {label}")
+        seen = [lag(r, w, period) for r in dots]
+        law.plot(dots * 1e3, seen, "o", markersize=5, color=colour, label=f"simulated, {label}")
+    law.axvline(WINDING * 1e3, color=PALE, linewidth=1.0, linestyle="--")
+    words = "F/K: nothing slides\nleft of this"
+    law.annotate(words, (WINDING * 1e3, 0.5), (5, 0), textcoords="offset points", fontsize=10)
+    for axis, ticks in ((law.xaxis, (1, 2, 5, 10, 20, 50, 100)), (law.yaxis, (0.5, 1, 2, 5, 10, 20, 50))):
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_locator(FixedLocator(ticks))
+        axis.set_major_formatter("{x:g}")
+    dress(
+        law,
+        "radius of the circle R [mm]",
+        "lag of the force behind the motion [deg]",
+        "lag of the force on a circle",
+        legend="best",
+    )
     for radius, colour in ((0.6e-3, GREEN), (0.8e-3, ORANGE)):
         force = norms(simulate(joystick_element(COARSE), small_circle(radius, 3.0)).friction_force)
         time = COARSE * np.arange(1, len(force) + 1)
         small.plot(time, force, color=colour, linewidth=1.4, label=f"R = {radius * 1e3:g} mm")
     small.axhline(FRICTION, color=INK, linewidth=0.8, linestyle=":")
     small.set_ylim(0.0, 4.6)
-    small.legend(fontsize=10, loc="lower right")
-    dress(small, "time [s]", "|f| [N]", "moving out by R, then circling round the start")
+    dress(small, "time [s]", "|f| [N]", "moving out by R, then circling round the start", legend="lower right")
     time = COARSE * np.arange(1, len(places) + 1)
     release.plot(time, (places - places[499]) * 1e3, color=BLUE, linewidth=1.4)
     release.axhline(-WINDING * 1e3, color=INK, linewidth=0.8, linestyle=":")
     release.annotate("-F/K", (1.48, -WINDING * 1e3), (0, 4), textcoords="offset points", ha="right", fontsize=10)
-    release.set_xlim(0.25, 1.5)
-    release.set_ylim(-1.6, 0.4)
+    release.set(xlim=(0.25, 1.5), ylim=(-1.6, 0.4))
     dress(release, "time [s]", "position [mm]", "slide, stop, and let go at 0.5 s (device 0.15 kg)")
     figure.suptitle("model C (F = 4 N, K = 6000 N/m, B = 10 N s/m) off the straight line", color=INK)
-
-
-def _draw_law(axes: Axes) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator
-
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    radii = np.geomspace(0.8e-3, 0.1, 200)
-    dots = np.geomspace(1e-3, 0.08, 12)
-    for angular_velocity, colour in ((3.0, BLUE), (300.0, ORANGE)):
-        label = f"w = {angular_velocity:g} rad/s"
-        axes.plot(
-            radii * 1e3,
-            [lag_law(r, angular_velocity) for r in radii],
-            color=colour,
-            linewidth=1.4,
-            label=f"law, {label}",
-        )
-        seen = [lag(r, angular_velocity, FINE if angular_velocity < 100.0 else FINE / 10.0) for r in dots]
-        axes.plot(dots * 1e3, seen, "o", markersize=5, color=colour, label=f"simulated, {label}")
-    axes.axvline(WINDING * 1e3, color=PALE, linewidth=1.0, linestyle="--")
-    words = "F/K: nothing slides\nleft of this"
-    axes.annotate(words, (WINDING * 1e3, 0.5), (5, 0), textcoords="offset points", fontsize=10)
-    for axis, ticks in ((axes.xaxis, (1, 2, 5, 10, 20, 50, 100)), (axes.yaxis, (0.5, 1, 2, 5, 10, 20, 50))):
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_locator(FixedLocator(ticks))
-        axis.set_major_formatter("{x:g}")
-    axes.legend(fontsize=10)
-    dress(
-        axes, "radius of the circle R [mm]", "lag of the force behind the motion [deg]", "lag of the force on a circle"
-    )
 
 
 # --- Figs. 19 and 20 -----------------------------------------------------------------------------------------------
@@ -197,36 +184,24 @@ def reproduce_fig19() -> Outcome:
     size = norms(run.rows["command"])[moving]
     spread = float(np.std(size))
     rows = [
-        Row("sliding: mean size of the commanded force", FRICTION, float(size.mean()), 1e-12, "N"),
-        Row("sliding: its standard deviation", 0.0, spread, 1e-14, "N", "derived"),
+        Row("sliding: mean size of the commanded force", FRICTION, size.mean(), 1e-12, "N"),
+        derived("sliding: its standard deviation", 0.0, spread, 1e-14, "N"),
     ]
     for stroke in STRAIGHT:
-        ticks = run.straight(stroke)
+        ticks = run.ticks(stroke, STEADY)
         turned = float(angles(-run.rows["command"][ticks], motion_of(run, ticks).velocity).mean())
         rows.append(Row(f"straight stroke {stroke}: mean angle of -f to the motion", 0.0, turned, 0.1, "deg"))
-    seen, expected = lags(run)
-    description = "curve c-d: mean lag of the force, asin((F/K)/(R (1 + (w B/K)^2)))"
-    rows.append(Row(description, float(expected.mean()), float(seen.mean()), 0.1, "deg", "derived"))
-    return Outcome(rows, lambda figure: _draw_fig19(figure, run))
-
-
-def lags(run: Tour) -> tuple[Array, Array]:
-    """Return the measured and expected lag of the force on the curve (n,) [deg]."""
-    ticks = run.middle(CURVE)
+    ticks = run.ticks(CURVE, MIDDLE)
     motion = motion_of(run, ticks)
     seen = angles(-run.rows["command"][ticks], motion.velocity)
     radius = motion.radius
-    angular_velocity = norms(motion.velocity) / radius
-    return seen, np.array([lag_law(r, w) for r, w in zip(radius, angular_velocity, strict=True)])
-
-
-def _draw_fig19(figure: Figure, run: Tour) -> None:
+    expected = [lag_law(r, w) for r, w in zip(radius, norms(motion.velocity) / radius, strict=True)]
+    description = "curve c-d: mean lag of the force, asin((F/K)/(R (1 + (w B/K)^2)))"
+    rows.append(derived(description, float(np.mean(expected)), seen.mean(), 0.1, "deg"))
+    title = "Fig. 19: model C (F = 4 N, K = 6000 N/m, B = 10 N s/m) on the virtual joystick; path and commanded force"
     letters = {"a": (-14, -4), "b": (-4, -16), "c": (0, -16), "d": (10, 14), "e": (-12, 8)}
-    draw_path(figure.subplots(), run, run.rows["command"], 0.01, (14.0, FRICTION), letters)
-    figure.suptitle(
-        "Fig. 19: model C (F = 4 N, K = 6000 N/m, B = 10 N s/m) on the virtual joystick; path and commanded force",
-        color=INK,
-    )
+    scale = (14.0, FRICTION)
+    return Outcome(rows, lambda figure: draw_path(figure, title, run, run.rows["command"], 0.01, scale, letters))
 
 
 def reproduce_fig20() -> Outcome:
@@ -239,26 +214,15 @@ def reproduce_fig20() -> Outcome:
     creep = float(norms((halves[1].mean(axis=0) - halves[0].mean(axis=0))[None])[0] * 1e6)
     wander = float(norms(np.ptp(rest["position"], axis=0)[None])[0])
     rows = [
-        Row("rest at b: the commanded force stays below F", Bound(maximum=FRICTION), float(force.max()), 0.0, "N"),
+        Row("rest at b: the commanded force stays below F", Bound(maximum=FRICTION), force.max(), 0.0, "N"),
         guard("rest at b: least commanded force (hand chosen for it)", Bound(minimum=2.4), force.min(), "N"),
         guard("rest at b: largest commanded force (hand chosen for it)", Bound(maximum=3.4), force.max(), "N"),
         Row("rest at b: drift of the point that is held", 0.0, drift, 1.0, "um"),
         Row("rest at b: from the first half to the second", 0.0, creep, 1.0, "um"),
         Row("rest at b: ticks that slide", 0, int(np.count_nonzero(rest["sticking"] == 0))),
-        Row(
-            "rest at b: the handle gives way by less than F/K",
-            Bound(maximum=FRICTION / STIFFNESS),
-            wander,
-            0.0,
-            "m",
-            "derived",
+        derived(
+            "rest at b: the handle gives way by less than F/K", Bound(maximum=FRICTION / STIFFNESS), wander, 0.0, "m"
         ),
     ]
-    return Outcome(rows, lambda figure: _draw_fig20(figure, run))
-
-
-def _draw_fig20(figure: Figure, run: Tour) -> None:
-    draw_courses(figure, run, norms(run.rows["command"]), "|f|", FRICTION)
-    figure.suptitle(
-        "Fig. 20: model C (F = 4 N, K = 6000 N/m, B = 10 N s/m) on the virtual joystick; position and force", color=INK
-    )
+    title = "Fig. 20: model C (F = 4 N, K = 6000 N/m, B = 10 N s/m) on the virtual joystick; position and force"
+    return Outcome(rows, lambda figure: draw_courses(figure, title, run, norms(run.rows["command"]), "|f|", FRICTION))

@@ -20,7 +20,8 @@ errors of the arm model.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from apps.reproduce.kikuuwe_arm import (
     CURVE,
@@ -32,20 +33,16 @@ from apps.reproduce.kikuuwe_arm import (
     STRAIGHT,
     USUAL,
     Felt,
-    Ratios,
     Trial,
     experiment,
     ratios,
     remainder,
     trial_measures,
 )
-from apps.reproduce.outcome import Bound, Outcome, Row, guard
+from apps.reproduce.outcome import Bound, Outcome, Row, derived, guard
 from apps.reproduce.planar import norms
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PALE, PINK, dress
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from apps.reproduce.tour import MIDDLE
 
 COLOURS = {"pid": ORANGE, "rigid": PINK, "flatness": BLUE, "fractional": GREEN, "linearising": PALE}
 """Colour of each law in the picture."""
@@ -64,31 +61,24 @@ def reproduce() -> Outcome:
     """Compare all servo laws."""
     results = {law: trial_measures(experiment(law)) for law in LAWS}
     rows = [row for law, result in results.items() for row in _rows(law, result)]
-    times = ratios(results["pid"], results["flatness"])
+    closer, smoother, weaker = ratios(results["pid"], results["flatness"])
     comparison = [
-        guard("how many times smoother with flatness than with pid", Bound(minimum=2.0), times.smoother),
-        guard("how many times weaker knocks are with flatness than with pid", Bound(minimum=2.0), times.weaker),
-        guard("how many times closer with flatness than with pid", Bound(minimum=3.0), times.closer),
+        guard("how many times smoother with flatness than with pid", Bound(minimum=2.0), smoother),
+        guard("how many times weaker knocks are with flatness than with pid", Bound(minimum=2.0), weaker),
+        guard("how many times closer with flatness than with pid", Bound(minimum=3.0), closer),
     ]
     return Outcome([*rows, *comparison], _draw)
 
 
 def _rows(law: str, result: Felt) -> list[Row]:
     rms, largest, drift = (1e6 * length for length in (result.error_rms, result.error_max, result.drift))
-    early, handle = result.early, result.breakaway
+    early = f"{law}: by how much the measured force misses F when the model breaks away"
     return [
-        Row(f"{law}: friction felt on straight strokes", FRICTION, result.level, 0.02, "N", "derived"),
-        Row(
-            f"{law}: by how much the measured force misses F when the model breaks away",
-            0.0,
-            early,
-            0.0,
-            "N",
-            "derived",
-        ),
+        derived(f"{law}: friction felt on straight strokes", FRICTION, result.level, 0.02, "N"),
+        derived(early, 0.0, result.early, 0.0, "N"),
         Row(f"{law}: drift of the reference at rest at {REST}", 0.0, 1e6 * result.reference_drift, 0.0, "um"),
         Row(f"{law}: drift of the handle at rest at {REST}", 0.0, drift, 1.0, "um"),
-        guard(f"{law}: force of the hand when the handle breaks away", Bound(FRICTION, 7.5), handle, "N"),
+        guard(f"{law}: force of the hand when the handle breaks away", Bound(FRICTION, 7.5), result.breakaway, "N"),
         guard(f"{law}: angle of the friction felt to the motion", Bound(maximum=0.2), result.angle, "deg"),
         guard(f"{law}: force that is neither F nor M a, rms", Bound(maximum=UNEVENNESS[law]), result.unevenness, "N"),
         guard(f"{law}: largest of that force along the motion", Bound(maximum=KNOCK[law]), result.knock, "N"),
@@ -100,13 +90,26 @@ def _rows(law: str, result: Felt) -> list[Row]:
 def _draw(figure: Figure) -> None:
     """Plot the handle error of every law, and the hand's force on every stroke for PID and flatness."""
     grid = figure.add_gridspec(2, 4, height_ratios=(1.2, 1.0))
-    _draw_errors(figure.add_subplot(grid[0, :]))
+    above = figure.add_subplot(grid[0, :])
+    for law in ("fractional", "linearising", "rigid", "pid", "flatness"):
+        run = experiment(law)
+        error = norms(run.rows["command"][:-1] - run.handle[1:])
+        above.plot(run.rows["time"][1:], 1e3 * error, color=COLOURS[law], linewidth=1.3, label=law)
+    run = experiment()
+    for stroke in (*STRAIGHT, CURVE):
+        phase = run.phase(stroke)
+        middle = phase.start + 0.5 * phase.duration
+        above.text(middle, 1.02, stroke, transform=above.get_xaxis_transform(), ha="center", color=INK)
+    dress(above, "time [s]", "error of the handle [mm]")
+    above.set_ylim(bottom=0.0)
+    above.set_xlim(0.0, float(run.rows["time"][-1]))
+    above.legend(loc="center", bbox_to_anchor=(0.53, 0.8), fontsize=10, ncols=2)
     first = None
     for column, stroke in enumerate((*STRAIGHT, CURVE)):
         axes = figure.add_subplot(grid[1, column], sharey=first)
         for law in ("pid", "flatness"):
             run = experiment(law)
-            ticks = run.middle(stroke)
+            ticks = run.ticks(stroke, MIDDLE)
             axes.plot(run.rows["time"][ticks], remainder(run, ticks), color=COLOURS[law], linewidth=1.2, label=law)
         axes.axhline(FRICTION, color=INK, linewidth=1.0, linestyle=":", label=f"F = {FRICTION:g} N")
         dress(axes, "time [s]", "", stroke)
@@ -117,22 +120,6 @@ def _draw(figure: Figure) -> None:
         else:
             axes.tick_params(labelleft=False)
     figure.suptitle("Model A (F = 6 N, M = 2 kg) on the virtual arm: what servo laws make of it", color=INK)
-
-
-def _draw_errors(axes: Axes) -> None:
-    for law in ("fractional", "linearising", "rigid", "pid", "flatness"):
-        run = experiment(law)
-        error = norms(run.rows["command"][:-1] - run.handle[1:])
-        axes.plot(run.rows["time"][1:], 1e3 * error, color=COLOURS[law], linewidth=1.3, label=law)
-    run = experiment()
-    for stroke in (*STRAIGHT, CURVE):
-        phase = run.phase(stroke)
-        middle = phase.start + 0.5 * phase.duration
-        axes.text(middle, 1.02, stroke, transform=axes.get_xaxis_transform(), ha="center", color=INK)
-    dress(axes, "time [s]", "error of the handle [mm]")
-    axes.set_ylim(bottom=0.0)
-    axes.set_xlim(0.0, float(run.rows["time"][-1]))
-    axes.legend(loc="center", bbox_to_anchor=(0.53, 0.8), fontsize=10, ncols=2)
 
 
 # --- tables of ``docs/studies/servo_laws.md``, with the sensitivity to errors of the arm model -------------------
@@ -147,17 +134,14 @@ NAMES = {
 """Names of the servo laws in the table."""
 
 
-def _model_error(name: str, per_cent: float) -> Trial:
-    return Trial(arm=((f"model_{name}", per_cent / 100.0),))
-
-
 TRIALS: dict[str, Trial] = {
     "as above": USUAL,
-    "friction believed 30 % too low": _model_error("friction", 70.0),
-    "friction believed 30 % too high": _model_error("friction", 130.0),
-    "stiffness believed 30 % too low": _model_error("stiffness", 70.0),
-    "stiffness believed 30 % too high": _model_error("stiffness", 130.0),
-    "inertia believed 30 % too high": _model_error("inertia", 130.0),
+    **{
+        f"{name} believed 30 % too {word}": Trial(arm=((f"model_{name}", factor),))
+        for name in ("friction", "stiffness", "inertia")
+        for word, factor in (("low", 0.7), ("high", 1.3))
+        if (name, word) != ("inertia", "low")
+    },
     "F = 3 N": Trial(friction=3.0),
     "F = 10 N": Trial(friction=10.0),
     "M = 1.2 kg": Trial(mass=1.2),
@@ -172,28 +156,25 @@ TRIALS: dict[str, Trial] = {
 """Varied conditions by the name in the table; all others are as in the figures."""
 
 
-def of_law(law: str) -> Felt:
-    """Return the measures of a servo law under the conditions of the figures."""
-    return trial_measures(experiment(law))
-
-
-def compared(trial: Trial) -> tuple[Felt, Ratios]:
+def compared(trial: Trial) -> tuple[Felt, tuple[float, float, float]]:
     """Return the measures of flatness-based feed-forward, and its improvement over PID."""
     pid, flatness = (trial_measures(experiment(law, trial), trial) for law in ("pid", "flatness"))
     return flatness, ratios(pid, flatness)
 
 
-def law_line(law: str, result: Felt) -> str:
-    """Format the row of a servo law in Markdown."""
+def law_line(law: str) -> str:
+    """Return the row of a servo law in Markdown, under the conditions of the figures."""
+    result = trial_measures(experiment(law))
     error = f"{1e6 * result.error_rms:.0f} um ({1e6 * result.error_max:.0f} um)"
     numbers = f"{result.level:.3f} N | {result.unevenness:.2f} N | {result.knock:.1f} N | {result.breakaway:.1f} N"
     return f"| {NAMES[law]} | {error} | {numbers} |"
 
 
-def trial_line(name: str, result: Felt, times: Ratios) -> str:
-    """Format the row of a trial in Markdown."""
+def trial_line(name: str) -> str:
+    """Return the row of a trial in Markdown."""
+    result, times = compared(TRIALS[name])
     felt_as = f"{1e6 * result.error_rms:.0f} um | {result.unevenness:.2f} N | {result.knock:.1f} N"
-    return f"| {name} | {felt_as} | {times.closer:.1f} |"
+    return f"| {name} | {felt_as} | {times[0]:.1f} |"
 
 
 def main() -> None:
@@ -202,12 +183,12 @@ def main() -> None:
         "| servo law | error of the handle, rms (largest) | friction felt | force that is neither F nor M a, rms "
         "| hardest knock | handle breaks away at |",
         "|---|---|---|---|---|---|",
-        *(law_line(law, of_law(law)) for law in LAWS),
+        *map(law_line, LAWS),
         "",
         "| flatness-based feed-forward | error, rms | force that is neither F nor M a, rms | hardest knock "
         "| times closer than PID |",
         "|---|---|---|---|---|",
-        *(trial_line(name, *compared(trial)) for name, trial in TRIALS.items()),
+        *map(trial_line, TRIALS),
     ]
     sys.stdout.write("\n".join(lines) + "\n")
 

@@ -8,22 +8,18 @@ stable if and only if a + 2 b < 4, and its eigenvalues are between 0 and 1 if an
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
 
 from apps.reproduce.kikuuwe_fig13_14 import MASS, PERIOD, STIFFNESSES, critical_damping, mass_on_contact, pulled_mass
-from apps.reproduce.outcome import Outcome, Row
+from apps.reproduce.outcome import Outcome, Row, derived
 from apps.reproduce.planar import Array, along_x
 from apps.reproduce.style import INK, ORANGE, SKY, dress
 from haptics import Coulomb, MasslessImpedance, RigidAdmittance
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from matplotlib.axes import Axes
-    from matplotlib.collections import QuadMesh
-    from matplotlib.figure import Figure
 
 LARGEST_A, LARGEST_B = 5.0, 2.5
 DRAWS = 20000
@@ -34,16 +30,6 @@ def eigenvalues(a: Array, b: Array) -> Array:
     # With e in units of T m, the matrix of (63) depends on a and b alone.
     matrix = np.array([[1.0 - a, 1.0 - b], [-a, 1.0 - b]])
     return np.asarray(np.linalg.eigvals(np.moveaxis(matrix, -1, 0)).astype(complex))
-
-
-def is_stable(a: Array, b: Array) -> Array:
-    """Return True where the exact stability bound holds: a + 2 b < 4."""
-    return np.asarray(a + 2.0 * b < 4.0)
-
-
-def is_quiet(a: Array, b: Array) -> Array:
-    """Return True inside the exact nonoscillatory region."""
-    return np.asarray(((a + b) ** 2 >= 4.0 * a) & (b < 1.0) & (a + b < 2.0))
 
 
 def seen_stable(values: Array) -> Array:
@@ -64,61 +50,49 @@ def reproduce() -> Outcome:
     # The nonoscillatory region is a small part of that plane, so half of the samples are drawn near it.
     a[::2], b[::2] = 10.0 ** generator.uniform(-4.0, 0.1, DRAWS // 2), generator.uniform(0.0, 1.1, DRAWS // 2)
     values = eigenvalues(a, b)
-    stable = int(np.count_nonzero(seen_stable(values) != is_stable(a, b)))
-    quiet = int(np.count_nonzero(seen_quiet(values) != is_quiet(a, b)))
-    rows = [
-        Row(f"random (a, b) of {DRAWS} where a + 2 b < 4 and the eigenvalues disagree", 0, stable, 0.0, "", "derived"),
-        Row(f"random (a, b) of {DRAWS} where the nonoscillatory bound is wrong", 0, quiet, 0.0, "", "derived"),
-        *_critical_rows(),
-        *_figure_rows(),
-        *_alternative_rows(generator),
-    ]
-    return Outcome(rows, _draw)
-
-
-def _critical_rows() -> list[Row]:
-    """Return the rows of critical damping, b = 2 sqrt(a): maximum stiffness."""
-
-    def first_failure(holds: Callable[[Array], Array]) -> float:
-        low, high = 1e-3, 4.0
-        while high - low > 1e-9:
-            middle = 0.5 * (low + high)
-            a = np.array([middle])
-            low, high = (middle, high) if holds(eigenvalues(a, 2.0 * np.sqrt(a)))[0] else (low, middle)
-        return low
-
-    quarter, limit = first_failure(seen_quiet), first_failure(seen_stable)
+    stable = int(np.count_nonzero(seen_stable(values) != (a + 2.0 * b < 4.0)))
+    is_quiet = ((a + b) ** 2 >= 4.0 * a) & (b < 1.0) & (a + b < 2.0)
+    quiet = int(np.count_nonzero(seen_quiet(values) != is_quiet))
     exact = (2.0 * math.sqrt(2.0) - 2.0) ** 2
-    return [
-        Row("critical damping: nonoscillatory up to T^2 K/M", 0.25, quarter, 1e-6),
-        Row("critical damping: stable up to T^2 K/M, (2 sqrt 2 - 2)^2", exact, limit, 1e-6, "", "derived"),
+    rows = [
+        derived(f"random (a, b) of {DRAWS} where a + 2 b < 4 and the eigenvalues disagree", 0, stable),
+        derived(f"random (a, b) of {DRAWS} where the nonoscillatory bound is wrong", 0, quiet),
+        Row("critical damping: nonoscillatory up to T^2 K/M", 0.25, _largest(seen_quiet), 1e-6),
+        derived("critical damping: stable up to T^2 K/M, (2 sqrt 2 - 2)^2", exact, _largest(seen_stable), 1e-6),
     ]
-
-
-def _coordinates(stiffness: float) -> tuple[float, float]:
-    return PERIOD**2 * stiffness / MASS, PERIOD * critical_damping(stiffness) / MASS
-
-
-def _figure_rows() -> list[Row]:
-    """Return the rows of the stiffnesses of Figs. 13 and 14."""
-    rows = []
     for stiffness, which, expected, tolerance in (
         (STIFFNESSES[1], 0, 0.0, 1e-9),
         (STIFFNESSES[1], 1, 0.75, 1e-9),
         (STIFFNESSES[2], 0, -1.13, 5e-3),
     ):
-        a, b = _coordinates(stiffness)
-        found = float(np.sort(eigenvalues(np.array([a]), np.array([b]))[0].real)[which])
+        found = np.sort(eigenvalues(*_coordinates(stiffness))[0].real)[which]
         description = f"K = {stiffness:.1e} N/m: {('smaller', 'larger')[which]} eigenvalue"
-        rows.append(Row(description, expected, found, tolerance, "", "derived"))
-    a, b = _coordinates(STIFFNESSES[0])
-    soft = eigenvalues(np.array([a]), np.array([b]))
-    rows.append(Row(f"K = {STIFFNESSES[0]:.1e} N/m: nonoscillatory (1 = yes)", 1, int(seen_quiet(soft)[0])))
-    return rows
+        rows.append(derived(description, expected, found, tolerance))
+    soft = seen_quiet(eigenvalues(*_coordinates(STIFFNESSES[0])))
+    rows.append(Row(f"K = {STIFFNESSES[0]:.1e} N/m: nonoscillatory (1 = yes)", 1, int(soft[0])))
+    for description, error in _polynomial_errors(generator).items():
+        where = f"Fig. {description}: trace and determinant seen in the motion, worst error"
+        rows.append(derived(where, 0.0, error, 1e-6))
+    return Outcome(rows, _draw)
 
 
-def _alternative_rows(generator: np.random.Generator) -> list[Row]:
-    """Return the rows that identify the polynomial of (63) from the motion of Figs. 12(a) and (b)."""
+def _largest(holds: Callable[[Array], Array]) -> float:
+    """Return the largest a for which the eigenvalues of critical damping, b = 2 sqrt(a), have a property."""
+    low, high = 1e-3, 4.0
+    while high - low > 1e-9:
+        middle = 0.5 * (low + high)
+        a = np.array([middle])
+        low, high = (middle, high) if holds(eigenvalues(a, 2.0 * np.sqrt(a)))[0] else (low, middle)
+    return low
+
+
+def _coordinates(stiffness: float) -> tuple[Array, Array]:
+    """Return a and b of a critically damped coupling, each (1,)."""
+    return np.array([PERIOD**2 * stiffness / MASS]), np.array([PERIOD * critical_damping(stiffness) / MASS])
+
+
+def _polynomial_errors(generator: np.random.Generator) -> dict[str, float]:
+    """Return the errors of the polynomial of (63), identified from the motion of Figs. 12(a) and (b)."""
     worst = {"12(a), sliding": 0.0, "12(b), sticking": 0.0}
     for a, b in generator.uniform(0.05, 1.2, (50, 2)):
         stiffness, damping = a * MASS / PERIOD**2, b * MASS / PERIOD
@@ -128,25 +102,10 @@ def _alternative_rows(generator: np.random.Generator) -> list[Row]:
         contact = MasslessImpedance(Coulomb(1e9), stiffness, damping, PERIOD)
         held = mass_on_contact(contact, MASS, 1.0, 5)
         for description, sequence in (("12(a), sliding", np.diff(slid)), ("12(b), sticking", held)):
-            error = np.abs(_polynomial(sequence) - (2.0 - a - b, 1.0 - b)).max()
-            worst[description] = max(worst[description], float(error))
-    return [
-        Row(
-            f"Fig. {description}: trace and determinant seen in the motion, worst error",
-            0.0,
-            error,
-            1e-6,
-            "",
-            "derived",
-        )
-        for description, error in worst.items()
-    ]
-
-
-def _polynomial(sequence: Array) -> Array:
-    """Return trace and determinant (2,) of the recurrence of the first four numbers of `sequence`."""
-    s0, s1, s2, s3 = sequence[:4]
-    return np.asarray(np.linalg.solve([[s1, -s0], [s2, -s1]], [s2, s3]))
+            s0, s1, s2, s3 = sequence[:4]  # of a recurrence with this trace and determinant
+            found = np.linalg.solve([[s1, -s0], [s2, -s1]], [s2, s3])
+            worst[description] = max(worst[description], float(np.abs(found - (2.0 - a - b, 1.0 - b)).max()))
+    return worst
 
 
 def _draw(figure: Figure) -> None:
@@ -160,14 +119,9 @@ def _draw(figure: Figure) -> None:
     for stiffness, place in zip(STIFFNESSES, places, strict=True):
         for axes in (wide, near):
             axes.plot(*_coordinates(stiffness), "o", color="white", markeredgecolor=INK, markersize=9, zorder=5)
-        near.annotate(
-            f"K = {stiffness:.1e} N/m",
-            _coordinates(stiffness),
-            place,
-            textcoords="offset points",
-            color="white",
-            fontsize=10,
-        )
+        point = tuple(np.concatenate(_coordinates(stiffness)))
+        words = f"K = {stiffness:.1e} N/m"
+        near.annotate(words, point, place, textcoords="offset points", color="white", fontsize=10)
     near.legend(loc="lower right", fontsize=9.5, facecolor="#333333", labelcolor="white", framealpha=0.9)
     figure.suptitle("(63): a mass on model C in static friction; lines: exact bounds", color=INK)
 
@@ -188,6 +142,5 @@ def _map(axes: Axes, width: float, height: float) -> QuadMesh:
         line, 2.0 * np.sqrt(line), color="white", linewidth=1.2, linestyle=":", label="b = 2 sqrt a: critical damping"
     )
     dress(axes, "a = T$^2$ K/M", "b = T B/M")
-    axes.set_xlim(0.0, width)
-    axes.set_ylim(0.0, height)
+    axes.set(xlim=(0.0, width), ylim=(0.0, height))
     return background

@@ -5,6 +5,7 @@ A reproduction is a function that returns an `Outcome`, and is listed in `apps.r
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ class Bound:
     minimum: float = -math.inf
     maximum: float = math.inf
 
-    def __str__(self) -> str:
+    def __format__(self, specification: str) -> str:
         if self.minimum == -math.inf:
             return f"at most {self.maximum:g}"
         if self.maximum == math.inf:
@@ -64,6 +65,9 @@ class Row:
     unit: str = ""
     source: Source = "paper"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ours", float(self.ours))
+
     @property
     def difference(self) -> float:
         """Ours minus the expected number, in `unit`; for a bound, the signed distance outside it."""
@@ -76,7 +80,7 @@ class Row:
     @property
     def holds(self) -> bool:
         """Whether ours agrees with the expectation; False if it is not finite."""
-        return math.isfinite(self.ours) and abs(self.difference) <= self.tolerance
+        return bool(math.isfinite(self.ours) and abs(self.difference) <= self.tolerance)
 
     @property
     def is_guard(self) -> bool:
@@ -91,7 +95,11 @@ class Row:
 
 def guard(description: str, expected: float | Bound, ours: float, unit: str = "", tolerance: float = 0.0) -> Row:
     """Return a row that is a guard."""
-    return Row(description, expected, float(ours), tolerance, unit, "guard")
+    return Row(description, expected, ours, tolerance, unit, "guard")
+
+
+derived = functools.partial(Row, source="derived")
+"""Row whose expected number follows from the paper's equations."""
 
 
 def tally(rows: Sequence[Row]) -> dict[Source, dict[str, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,16 +50,6 @@ class Result:
     picture: Path
     table: Path
 
-    @property
-    def missed(self) -> list[Row]:
-        """Numbers that are not met."""
-        return [row for row in self.rows if not row.is_guard and not row.holds]
-
-    @property
-    def broken(self) -> list[Row]:
-        """Guards that do not hold."""
-        return [row for row in self.rows if row.is_guard and not row.holds]
-
     def as_json(self) -> dict[str, Any]:
         """Return the result in the format of the command's JSON output."""
         return {
@@ -86,7 +76,11 @@ def write(name: str, title: str, outcome: Outcome, folder: Path) -> Result:
     with table.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        writer.writerows(_cells(row) for row in outcome.rows)
+        for row in outcome.rows:
+            expected = row.expected if isinstance(row.expected, Bound) else float(row.expected)
+            numbers = [repr(float(value)) for value in (row.ours, row.difference, row.tolerance)]
+            met = "" if row.met is None else str(row.met).lower()
+            writer.writerow([row.what, f"{expected}", *numbers, row.unit, row.source, met, str(row.holds).lower()])
     return Result(name, title, outcome.rows, picture, table)
 
 
@@ -101,7 +95,10 @@ def write_summary(results: Sequence[Result], folder: Path) -> Path:
     for result in results:
         lines += ["", f"## {result.id}", result.title, "", f"![{result.title}]({result.picture.name})", ""]
         lines += ["| what | expected | ours | tolerance | unit | source | met |", "|---|---|---|---|---|---|---|"]
-        lines += [_markdown(row) for row in result.rows]
+        for row in result.rows:
+            what, met = row.what.replace("|", "\\|"), ("holds" if row.is_guard else "yes") if row.holds else "**no**"
+            numbers = f"{row.expected:.6g} | {row.ours:.6g} | {row.tolerance:g}"
+            lines.append(f"| {what} | {numbers} | {row.unit} | {row.source} | {met} |")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -114,8 +111,9 @@ def describe(results: Sequence[Result], summary: Path) -> str:
     lines = []
     for result, count in zip(results, counts, strict=True):
         lines.append(f"{result.id:<{width}}  {count:<{column}}  {result.title}")
-        lines += [f"  not met: {row_sentence(row)}" for row in result.missed]
-        lines += [f"  guard does not hold: {row_sentence(row)}" for row in result.broken]
+        for is_guard, words in ((False, "not met"), (True, "guard does not hold")):
+            failed = (row for row in result.rows if row.is_guard == is_guard and not row.holds)
+            lines += [f"  {words}: {row_sentence(row)}" for row in failed]
     found = tally([row for result in results for row in result.rows])
     numbers = [f"{found[source]['holding']} of {found[source]['count']} {source}" for source in ("paper", "derived")]
     lines.append(f"numbers met: {', '.join(numbers)}")
@@ -126,44 +124,15 @@ def describe(results: Sequence[Result], summary: Path) -> str:
 
 
 def row_as_json(row: Row) -> dict[str, Any]:
-    """Return a row in the format of the command's JSON output."""
+    """Return a row in the format of the command's JSON output, which has no numbers that are not finite."""
     expected: Any = row.expected
     if isinstance(expected, Bound):
-        ends = {"minimum": expected.minimum, "maximum": expected.maximum}
-        expected = {name: value for name, value in ends.items() if math.isfinite(value)}
-    return {
-        "what": row.what,
-        "expected": expected,
-        "ours": _finite(row.ours),
-        "difference": _finite(row.difference),
-        "tolerance": row.tolerance,
-        "unit": row.unit,
-        "source": row.source,
-        "met": row.met,
-        "holds": row.holds,
-    }
-
-
-def _finite(value: float) -> float | None:
-    """Return the number, or None if JSON cannot represent it."""
-    return float(value) if math.isfinite(value) else None
-
-
-def _cells(row: Row) -> list[str]:
-    expected = str(row.expected) if isinstance(row.expected, Bound) else repr(float(row.expected))
-    met = "" if row.met is None else str(row.met).lower()
-    numbers = [repr(float(value)) for value in (row.ours, row.difference, row.tolerance)]
-    return [row.what, expected, *numbers, row.unit, row.source, met, str(row.holds).lower()]
-
-
-def _markdown(row: Row) -> str:
-    expected = str(row.expected) if isinstance(row.expected, Bound) else f"{row.expected:.6g}"
-    description = row.what.replace("|", "\\|")
-    met = ("holds" if row.is_guard else "yes") if row.holds else "**no**"
-    return f"| {description} | {expected} | {row.ours:.6g} | {row.tolerance:g} | {row.unit} | {row.source} | {met} |"
+        expected = {name: value for name, value in asdict(expected).items() if math.isfinite(value)}
+    numbers = {name: float(getattr(row, name)) for name in ("ours", "difference")}
+    finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    return {name: getattr(row, name) for name in COLUMNS} | {"expected": expected} | finite
 
 
 def row_sentence(row: Row) -> str:
     """Format a row as a sentence."""
-    expected = str(row.expected) if isinstance(row.expected, Bound) else f"{row.expected:.9g}"
-    return f"{row.what}: {row.ours:.9g} {row.unit}, expected {expected} (tolerance {row.tolerance:g})"
+    return f"{row.what}: {row.ours:.9g} {row.unit}, expected {row.expected:.9g} (tolerance {row.tolerance:g})"

@@ -13,8 +13,8 @@ BLUE, ORANGE, GREEN, PINK, SKY, AMBER = "#0072B2", "#D55E00", "#009E73", "#CC79A
 INK, PALE, GRID = "#222222", "#8A8A8A", "#E6E6E6"
 
 
-def dress(axes: Axes, x: str, y: str, title: str = "") -> None:
-    """Set labels, a light grid and no frame on `axes`."""
+def dress(axes: Axes, x: str, y: str, title: str = "", *, legend: str = "") -> None:
+    """Set labels, a light grid and no frame on `axes`; `legend` is the place of a legend."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.grid(True, color=GRID, linewidth=0.6)
@@ -24,3 +24,5 @@ def dress(axes: Axes, x: str, y: str, title: str = "") -> None:
     axes.tick_params(labelsize=9)
     if title:
         axes.set_title(title, fontsize=11, color=INK)
+    if legend:
+        axes.legend(fontsize=10, loc=legend)

@@ -21,7 +21,6 @@ from haptics.device import State
 from haptics.servo.offline import run_offline
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from haptics.records import Rows
@@ -33,6 +32,15 @@ _LETTER: dict[str, Any] = {"color": ORANGE, "fontsize": 14, "weight": "bold", "h
 
 RELAXED = 0.3
 """Upper bound of the time in which the hand relaxes or grips again [s]."""
+
+MIDDLE = (0.25, 0.75)
+"""Part of a stroke without its beginning and end."""
+
+STEADY = (0.6, 0.9)
+"""Part of a stroke in which the path is straight. The hand is ahead of the handle and already moves when the handle
+turns into a new direction, so that the path bends at first. The part was chosen from these runs: from 50 % on, the bend
+still turns the force by 0.2 deg on the shortest stroke of the arm.
+"""
 
 
 @dataclass(frozen=True)
@@ -63,43 +71,24 @@ class Tour:
         """Return the phase with this label."""
         return next(phase for phase in self.hand.phases if phase.label == label)
 
-    def at(self, letter: str) -> int:
-        """Return the tick in the middle of the stop at a lettered point."""
-        phase = self.phase(letter)
-        return round((phase.start + 0.5 * phase.duration) / self.period)
-
-    def between(self, start: float, stop: float) -> slice:
-        """Return the ticks from `start` to `stop` [s]."""
-        return slice(round(start / self.period), round(stop / self.period))
-
-    def middle(self, label: str) -> slice:
-        """Return the ticks of the middle half of a stroke, without its beginning and end."""
+    def ticks(self, label: str, part: tuple[float, float] = (0.0, 1.0)) -> slice:
+        """Return the ticks of a phase, or of a `part` of its duration, from 0 to 1."""
         phase = self.phase(label)
-        return self.between(phase.start + 0.25 * phase.duration, phase.start + 0.75 * phase.duration)
-
-    def straight(self, label: str) -> slice:
-        """Return the ticks of a stroke in which the path is straight: from 60 to 90 % of its duration.
-
-        The hand is ahead of the handle and already moves when the handle turns into a new direction, so that the path
-        bends at first. The window was chosen from these runs: from 50 % on, the bend still turns the force by 0.2 deg
-        on the shortest stroke of the arm.
-        """
-        phase = self.phase(label)
-        return self.between(phase.start + 0.6 * phase.duration, phase.start + 0.9 * phase.duration)
+        begin, end = (round((phase.start + share * phase.duration) / self.period) for share in part)
+        return slice(begin, end)
 
     def rest(self, label: str) -> slice:
         """Return the ticks during which the hand is relaxed at a point of rest."""
         phase = self.phase(label)
-        return self.between(phase.start + RELAXED, phase.start + phase.duration - RELAXED)
+        end = phase.start + phase.duration - RELAXED
+        return slice(round((phase.start + RELAXED) / self.period), round(end / self.period))
 
     def slide(self, label: str) -> slice:
         """Return the ticks of a stroke from break-away to the next sticking.
 
         Both ends are at rest, so the net momentum of the model's mass over these ticks is zero.
         """
-        phase = self.phase(label)
-        inside = self.between(phase.start, phase.start + phase.duration)
-        sliding = self.rows["sticking"] == 0
+        inside, sliding = self.ticks(label), self.rows["sticking"] == 0
         half = (inside.start + inside.stop) // 2
         first = int(np.flatnonzero(~sliding[:half])[-1]) + 1
         return slice(first, half + int(np.argmin(sliding[half:])))
@@ -116,26 +105,26 @@ class Watched:
     """
 
     def __init__(self, device: VirtualDevice) -> None:
-        self._device = device
+        self.device = device
         self.spec = replace(device.spec, channels=(("handle", "m", 2), ("handle_velocity", "m/s", 2)))
         self.open, self.write, self.close = device.open, device.write, device.close
 
     def read(self) -> State:
         """Take a sample and add the true state."""
-        state = self._device.read()
-        state.channels = np.concatenate((self._device.handle, self._device.handle_velocity))
+        state = self.device.read()
+        state.channels = np.concatenate((self.device.handle, self.device.handle_velocity))
         return state
 
 
 def tour(device: str, settings: dict[str, Any], element: Element, last: str) -> Tour:
     """Run `joystick_element` on a virtual device until the hand has visited the point `last`."""
 
-    def make(clock: Clock | None = None) -> VirtualDevice:
-        return cast(VirtualDevice, create_device(device, settings, clock=clock))
+    def make(clock: Clock | None = None) -> Watched:
+        return Watched(cast(VirtualDevice, create_device(device, settings, clock=clock)))
 
-    hand = cast(MinimumJerkHand, make().hand)
+    hand = cast(MinimumJerkHand, make().device.hand)
     end = next(phase.start + phase.duration for phase in hand.phases if phase.label == last)
-    rows = run_offline(lambda clock: Watched(make(clock)), element, end, keep_rows=True).rows
+    rows = run_offline(make, element, end, keep_rows=True).rows
     assert rows is not None, "they were asked for"
     truth = rows["channels"][:, :2], rows["channels"][:, 2:4], rows["hand_force"]
     return Tour(rows, hand, element.period, *(np.array(seen) for seen in truth))
@@ -192,12 +181,20 @@ def motion_of(run: Tour, ticks: slice) -> Motion:
 
 
 def draw_path(
-    axes: Axes, run: Tour, vectors: Array, every: float, scale: tuple[float, float], offsets: dict[str, tuple[int, int]]
+    figure: Figure,
+    title: str,
+    run: Tour,
+    vectors: Array,
+    every: float,
+    scale: tuple[float, float],
+    offsets: dict[str, tuple[int, int]],
 ) -> None:
     """Plot the path as a thick line with force vectors as thin lines, and the lettered points.
 
     Parameters
     ----------
+    title : str
+        Title of the figure.
     vectors : (n, 2) array
         Force at every tick [N].
     every : float
@@ -209,7 +206,7 @@ def draw_path(
     """
     from matplotlib.collections import LineCollection
 
-    length, unit = scale
+    axes, (length, unit) = figure.subplots(), scale
     place = run.rows["position"] * 1e3
     axes.plot(place[:, 0], place[:, 1], color="#C4C4C4", linewidth=6.0, zorder=2, label="measured path")
     step = round(every / run.period)
@@ -218,7 +215,7 @@ def draw_path(
     axes.add_collection(LineCollection(list(segments), colors=BLUE, linewidths=0.7, zorder=3))
     axes.plot([], [], color=BLUE, linewidth=1.5, label=f"force, every {every:g} s")
     for letter, offset in offsets.items():
-        spot = place[run.at(letter)]
+        spot = place[run.ticks(letter, (0.5, 0.5)).start]
         axes.plot(*spot, "o", color=ORANGE, markersize=7, zorder=5)
         axes.annotate(letter, spot, offset, textcoords="offset points", zorder=6, **_LETTER)
     axes.set_aspect("equal")
@@ -226,11 +223,11 @@ def draw_path(
     corner = axes.get_xlim()[0] + 5.0, axes.get_ylim()[0] + 5.0
     axes.plot((corner[0], corner[0] + length), (corner[1],) * 2, color=BLUE, linewidth=2.0)
     axes.annotate(f"{unit:g} N", (corner[0] + length, corner[1]), (5, 0), textcoords="offset points", va="center")
-    dress(axes, "x [mm]", "y [mm]")
-    axes.legend(loc="best", fontsize=10)
+    dress(axes, "x [mm]", "y [mm]", legend="best")
+    figure.suptitle(title, color=INK)
 
 
-def draw_courses(figure: Figure, run: Tour, size: Array, label: str, level: float) -> None:
+def draw_courses(figure: Figure, title: str, run: Tour, size: Array, label: str, level: float) -> None:
     """Plot x and y, and the magnitude of a force (n,) [N], over time, with the lettered periods."""
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.3, 1.0))
     time, place = run.rows["time"], run.rows["position"] * 1e3
@@ -256,3 +253,4 @@ def draw_courses(figure: Figure, run: Tour, size: Array, label: str, level: floa
     above.set_xlim(0.0, float(time[-1]))
     above.legend(loc="upper left", fontsize=10)
     below.legend(loc="lower right", fontsize=10)
+    figure.suptitle(title, color=INK)

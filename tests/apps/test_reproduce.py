@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.image import imread
 
-from apps.reproduce import command, weigand, weigand_fig2_3, weigand_table1
+from apps.reproduce import command, weigand
 from apps.reproduce import kikuuwe_fig11 as blocks
 from apps.reproduce.blockage import MODELS, RULES, SERVOS, blockage, line
 from apps.reproduce.command import REPRODUCTIONS
@@ -114,7 +114,7 @@ def test_guard_holds_or_not_and_does_not_count_as_met():
     assert (inside.met, outside.met) == (None, None)
     number = Row("length", 1.0, 1.0)
     assert count_words([number, inside, outside]) == "1 of 1 met, guards: 1 of 2 hold"
-    assert [str(bound) for bound in (Bound(maximum=4.5), Bound(2.4, 3.4))] == ["at most 4.5", "2.4 to 3.4"]
+    assert [f"{bound}" for bound in (Bound(maximum=4.5), Bound(2.4, 3.4))] == ["at most 4.5", "2.4 to 3.4"]
 
 
 def test_table_json_and_summary_have_every_row(tmp_path):
@@ -295,12 +295,12 @@ def test_stiffness_with_slack_equals_the_other_at_rest():
 
 def test_printed_pieces_differ_only_beyond_the_play():
     twist = np.linspace(0.0, weigand.BACKLASH, 20)
-    np.testing.assert_array_equal(weigand_fig2_3.printed_pieces(twist), weigand_fig2_3.PIECES.torque(twist))
-    assert weigand_fig2_3.printed_pieces(np.array([1e-3])) != pytest.approx(weigand_fig2_3.PIECES.torque(1e-3), rel=0.1)
+    np.testing.assert_array_equal(weigand.printed_pieces(twist), weigand.PIECES.torque(twist))
+    assert weigand.printed_pieces(np.array([1e-3])) != pytest.approx(weigand.PIECES.torque(1e-3), rel=0.1)
 
 
 def test_ranking_depends_on_the_inertia_and_ratios_within_the_table_of_the_paper_do_not_count():
-    rows = weigand_table1.reproduce().rows
+    rows = weigand.reproduce_table1().rows
     low, high = (row.ours for row in rows if "real inertia 1 %" in row.what)
     assert low < 1.0 < high
     assert [row.met for row in rows if row.what.startswith("text against table")] == [None] * 5

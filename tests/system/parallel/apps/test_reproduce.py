@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from apps.cli import main
-from apps.reproduce import weigand, weigand_fig7_9
+from apps.reproduce import weigand
 from apps.reproduce.command import REPRODUCTIONS, reproduce, title_of
 from apps.reproduce.kikuuwe_arm import LAWS
-from apps.reproduce.kikuuwe_servo import NAMES, TRIALS, compared, law_line, of_law, trial_line
+from apps.reproduce.kikuuwe_servo import NAMES, TRIALS, compared, law_line, trial_line
 from apps.reproduce.report import write
 from devices.arm.flatness.control import FeedForwardServo
 from tests.apps.test_reproduce import numbers, stated
@@ -56,19 +56,19 @@ def require_page_numbers(line, name):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_servo_law_results_are_those_of_the_page(law):
-    require_page_numbers(law_line(law, of_law(law)), NAMES[law])
+    require_page_numbers(law_line(law), NAMES[law])
 
 
 @pytest.mark.parametrize("name", sample(TRIALS, 5))
 def test_trial_has_the_numbers_of_the_page(name):
-    result, times = compared(TRIALS[name])
-    require_page_numbers(trial_line(name, result, times), name)
-    assert times.closer > 2.0
-    assert times.smoother > 2.0 or name != "as above"
+    require_page_numbers(trial_line(name), name)
+    closer, smoother, _ = compared(TRIALS[name])[1]
+    assert closer > 2.0
+    assert smoother > 2.0 or name != "as above"
 
 
 def test_feedback_is_compared_with_the_same_feed_forward_without_it():
-    row = next(row for row in weigand_fig7_9.reproduce_fig7().rows if "rigid, conventional feedback" in row.what)
+    row = next(row for row in weigand.reproduce_fig7().rows if "rigid, conventional feedback" in row.what)
     with_it, without = (
         weigand.worst(weigand.run(FeedForwardServo("rigid", feedback), circumstances=weigand.HELD))
         for feedback in ("conventional", "none")
