@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,68 +21,61 @@ class Benchmark:
 
     Attributes
     ----------
-    title : str
-        Description in ``--list``.
     function : str
         ``module:function`` in `apps.bench`. The function takes a `apps.bench.outcome.Progress` and the options of the
         benchmark, returns an `Outcome`, and raises `CannotMeasure` if a requirement is missing.
+    title : str
+        Description in ``--list``.
     default : dict or None
         Options with which it runs if no benchmark is named; None if it runs only if named.
     """
 
-    title: str
     function: str
-    default: dict[str, Any] | None
+    title: str
+    default: dict[str, Any] | None = field(default_factory=dict)
 
 
 BENCHMARKS: dict[str, Benchmark] = {
     "kernel": Benchmark(
-        "time of a step of each element in a compiled loop, as a ratio to the same loop in C", "kernel:run", {}
+        "kernel:run", "time of a step of each element in a compiled loop, as a ratio to the same loop in C"
     ),
-    "loop": Benchmark(
-        "time of a tick of the whole loop, as a ratio to a step of its element", "simulation:run_loop", {}
-    ),
+    "loop": Benchmark("simulation:run_loop", "time of a tick of the whole loop, as a ratio to a step of its element"),
     "mujoco": Benchmark(
-        "exact friction as a callback in MuJoCo, beside MuJoCo's own: creep, sliding force, time of a step as a ratio",
         "simulators:run_mujoco",
-        {},
+        "exact friction as a callback in MuJoCo, beside MuJoCo's own: creep, sliding force, time of a step as a ratio",
     ),
     "network": Benchmark(
-        "contacts that one processor core simulates in a tick of 1 ms, as a ratio to contacts alone in C",
         "network:run",
-        {},
+        "contacts that one processor core simulates in a tick of 1 ms, as a ratio to contacts alone in C",
     ),
     "quest": Benchmark(
-        "time of a trial of QUEST+, as a ratio to the same choice with whole arrays of NumPy",
-        "simulation:run_quest",
-        {},
+        "simulation:run_quest", "time of a trial of QUEST+, as a ratio to the same choice with whole arrays of NumPy"
     ),
     "fit": Benchmark(
-        "a simulated person with 60 trials of QUEST+ and a fit, as a ratio to 60 trials of QUEST+",
         "simulation:run_fit",
-        {},
+        "a simulated person with 60 trials of QUEST+ and a fit, as a ratio to 60 trials of QUEST+",
     ),
-    "sweep": Benchmark("sessions of a sweep on all processors, as a ratio to one of them", "simulation:run_sweep", {}),
+    "sweep": Benchmark("simulation:run_sweep", "sessions of a sweep on all processors, as a ratio to one of them"),
     "servo": Benchmark(
-        "punctuality of the servo, as ratios to cyclictest in alternating slices, with and without a live view",
         "servo:run",
+        "punctuality of the servo, as ratios to cyclictest in alternating slices, with and without a live view",
         {"duration": 8.0},
     ),
     "soak": Benchmark(
-        "one long session: no tick lost, memory flat, replay bit-exact (only if named; an hour by default)",
         "soak:run",
+        "one long session: no tick lost, memory flat, replay bit-exact (only if named; an hour by default)",
         None,
     ),
     "hours": Benchmark(
-        "memory and time of every command against the length of a recording (only if named; up to an hour by default)",
         "hours:run",
+        "memory and time of every command against the length of a recording (only if named; up to an hour by default)",
         None,
     ),
-    "stage": Benchmark("time of a frame of the stage, as a ratio to a window that is only cleared", "stage:run", {}),
+    "stage": Benchmark("stage:run", "time of a frame of the stage, as a ratio to a window that is only cleared"),
     "stream": Benchmark(
+        "stream:run",
         "punctuality of the servo while its ticks are streamed to a client, as ratios to itself without "
         "(only if named)",
-        "stream:run",
         None,
     ),
 }
@@ -182,7 +174,9 @@ def run(options: argparse.Namespace) -> Answer:
     with Line() as line:
         for name, benchmark_options in given.items():
             try:
-                outcomes[name] = load(name)(functools.partial(_show, line, name), **benchmark_options)
+                outcomes[name] = load(name)(
+                    lambda share, words, name=name: line.show(f"{name} {bar(share)} {words}"), **benchmark_options
+                )
             except CannotMeasure as error:
                 if named:
                     raise
@@ -191,8 +185,15 @@ def run(options: argparse.Namespace) -> Answer:
     doubts = " ".join(f"{name}: {outcome.error}" for name, outcome in outcomes.items() if outcome.error)
     results = {name: outcome.result for name, outcome in outcomes.items()}
     own = results[named[0]] if len(named) == 1 else {}
-    answer = Answer({**own, "benchmarks": results}, text, status=1 if doubts else 0, error=doubts)
-    return answer if options.history is None else _add_to_history(answer, options.history)
+    result: dict[str, Any] = {**own, "benchmarks": results}
+    if options.history is not None:
+        from apps.bench.history import append, describe, entry, lines_of
+
+        before = lines_of(options.history)
+        append(options.history, entry(results))
+        result |= {"history": str(options.history), "runs": len(before) + 1}
+        text += f"\n\n{options.history}: {len(before) + 1} runs\n\n{describe(before, results)}"
+    return Answer(result, text, status=1 if doubts else 0, error=doubts)
 
 
 def options_by_benchmark(options: argparse.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -224,17 +225,3 @@ def load(name: str) -> Callable[..., Outcome]:
     module, function = BENCHMARKS[name].function.split(":")
     loaded: Callable[..., Outcome] = getattr(importlib.import_module(f"apps.bench.{module}"), function)
     return loaded
-
-
-def _show(line: Line, benchmark: str, share: float, words: str) -> None:
-    line.show(f"{benchmark} {bar(share)} {words}")
-
-
-def _add_to_history(answer: Answer, path: Path) -> Answer:
-    """Append the results to the history at `path`, and compare them with the earlier runs."""
-    from apps.bench.history import append, describe, entry, lines_of
-
-    before, results = lines_of(path), answer.result["benchmarks"]
-    append(path, entry(results))
-    text = f"{answer.text}\n\n{path}: {len(before) + 1} runs\n\n{describe(before, results)}"
-    return replace(answer, result={**answer.result, "history": str(path), "runs": len(before) + 1}, text=text)

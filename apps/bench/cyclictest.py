@@ -6,6 +6,7 @@ It is a C program that sleeps until absolute deadlines and does nothing else. It
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import subprocess
@@ -98,43 +99,26 @@ def measure(arguments: list[str], output: Path, length: float, wait: Callable[[]
         If cyclictest does not end, or refuses to run. It refuses without the permission for FIFO, even if only
         SCHED_OTHER was requested.
     """
+    words = None
     with (
         output.open("wb") as file,
         subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.PIPE) as process,
     ):
         try:
-            words = _words(process, length + _PATIENCE, wait)
+            for _ in range(round((length + _PATIENCE) / _LOOK_EVERY)):
+                wait()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    words = process.communicate(timeout=_LOOK_EVERY)[1]
+                    break
+            wait()  # Ctrl-C also reaches cyclictest, which then ends early
         finally:
-            _end(process)
+            process.terminate()  # on SIGTERM it removes its shared memory
+            try:
+                process.wait(_ENDING)
+            except subprocess.TimeoutExpired:
+                process.kill()
+    if words is None:
+        raise CannotMeasure(f"cyclictest did not end within {length + _PATIENCE:.0f} s.")
     if process.returncode:
-        raise CannotMeasure(f"cyclictest failed: {_first_line(words)} (as: {' '.join(arguments)}).")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Terminate `process` if it still runs.
-
-    On SIGTERM it removes its shared memory.
-    """
-    process.terminate()
-    try:
-        process.wait(_ENDING)
-    except subprocess.TimeoutExpired:
-        process.kill()
-
-
-def _words(process: subprocess.Popen[bytes], patience: float, wait: Callable[[], None]) -> bytes:
-    """Wait for the end of `process` and return its standard error."""
-    for _ in range(round(patience / _LOOK_EVERY)):
-        wait()
-        try:
-            words = process.communicate(timeout=_LOOK_EVERY)[1]
-        except subprocess.TimeoutExpired:
-            continue
-        wait()  # Ctrl-C also reaches cyclictest, which then ends early
-        return words
-    raise CannotMeasure(f"cyclictest did not end within {patience:.0f} s.")
-
-
-def _first_line(words: bytes) -> str:
-    lines = words.decode(errors="replace").strip().splitlines()
-    return " ".join(lines[:2]) or "it gave no reason"
+        reason = " ".join(words.decode(errors="replace").strip().splitlines()[:2]) or "it gave no reason"
+        raise CannotMeasure(f"cyclictest failed: {reason} (as: {' '.join(arguments)}).")

@@ -14,6 +14,7 @@ from typing import Any
 
 from apps.bench.outcome import table
 from haptics.errors import ConfigurationError
+from haptics.servo.realtime import without_requests
 
 FORMAT = 1
 
@@ -30,7 +31,7 @@ def entry(results: Mapping[str, Any]) -> dict[str, Any]:
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
         "machine": {
             "system": platform.platform(),
-            "processor": _processor(),
+            "processor": without_requests().processor,
             "processors": len(os.sched_getaffinity(0)),
             "load": round(os.getloadavg()[0], 2),
         },
@@ -121,12 +122,3 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _processor() -> str:
-    """Return the model name of the processor."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

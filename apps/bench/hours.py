@@ -7,6 +7,7 @@ is 1 if memory does not depend on the length.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -15,15 +16,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from apps.bench.outcome import Outcome, Progress, table
+from apps.bench import soak
+from apps.bench.outcome import Outcome, Progress, table, table_of
 from haptics.errors import ConfigurationError, HapticError
 from haptics.records import COLUMNS
-from haptics.settings import bounded, build, check, documented, string
+from haptics.settings import bounded, build, documented, string
 
 LARGEST = 300.0
 """Limit of the peak memory of a command [MB]."""
@@ -32,52 +33,50 @@ FLAT = 1.1
 """Limit of the ratio of peak memory between the longest recording and 1/6 of its length."""
 
 _PARTS = (60, 6, 1)
-_WHERE = "bench hours"
 _SPARE = 4.0
 """Required disk space relative to the longest recording: two recordings and one export."""
 
 
 @documented
 @dataclass(frozen=True)
-class Settings:
+class Settings(soak.Settings):
     """Settings of the benchmark."""
 
+    where: ClassVar[str] = "bench hours"
+
     duration: float = bounded(3600.0, minimum=60.0, maximum=1e5, unit="s", doc="length of the longest session")
-    rate: float = bounded(1000.0, minimum=100.0, maximum=8000.0, unit="Hz", doc="servo rate")
     device: str = string("virtual-joystick", allowed="the name of a virtual device", doc="device, as for haptics run")
-    model: str = string("", allowed="the name of a model", doc="model, as for haptics run")
     record: str = string("", allowed="a folder", doc="folder for temporary recordings; a new temporary folder if empty")
-
-    def __post_init__(self) -> None:
-        check(self, _WHERE)
-
-
-@dataclass(frozen=True)
-class Usage:
-    """Resources used by a command: peak memory [MB], wall time and processor time [s]."""
-
-    memory_mb: float
-    time_s: float
-    processor_s: float
 
 
 def run(progress: Progress, **options: Any) -> Outcome:
     """Run the benchmark."""
-    settings = build(Settings, options, _WHERE)
-    needs: dict[str, dict[int, Usage]] = {}
-    with _folder(settings) as folder:
+    settings = build(Settings, options, Settings.where)
+    lengths: dict[str, list[dict[str, float]]] = {}
+    if settings.record:
+        Path(settings.record).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="haptics-bench-", dir=settings.record or None) as made:
+        folder = Path(made)
+        needed = _SPARE * settings.duration * settings.rate * COLUMNS.itemsize
+        if shutil.disk_usage(folder).free < needed:
+            raise ConfigurationError(
+                f"{needed / 1e9:.1f} GB are needed in {folder.parent}: name another folder with --record."
+            )
         for number, part in enumerate(_PARTS):
             ticks = round(settings.duration / part * settings.rate)
             for name, command in _commands(settings, settings.duration / part, folder):
                 progress((number + 0.5) / len(_PARTS), f"{name}: {ticks} ticks")
-                needs.setdefault(name, {})[ticks] = _measure(command)
+                lengths.setdefault(name, []).append({"ticks": ticks, **_measure(command, ticks)})
             for left in folder.iterdir():
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
     result: dict[str, Any] = {
         "device": settings.device,
         "rate_hz": settings.rate,
         "duration_s": settings.duration,
-        "commands": {name: _as_dict(of_length) for name, of_length in needs.items()},
+        "commands": {
+            name: {"lengths": found, "memory_ratio": round(found[-1]["memory_mb"] / found[-2]["memory_mb"], 3)}
+            for name, found in lengths.items()
+        },
     }
     result["failures"] = failures(result)
     return Outcome(result, _text(result), " ".join(result["failures"]))
@@ -93,34 +92,6 @@ def failures(result: dict[str, Any]) -> list[str]:
         if ratio > FLAT:
             found.append(f"{name} needs {ratio:.2f} times the memory for six times the length.")
     return found
-
-
-def _as_dict(of_length: dict[int, Usage]) -> dict[str, Any]:
-    lengths = [
-        {
-            "ticks": ticks,
-            "memory_mb": round(need.memory_mb, 1),
-            "time_s": round(need.time_s, 2),
-            "processor_s": round(need.processor_s, 2),
-            "ticks_per_s": round(ticks / need.time_s),
-        }
-        for ticks, need in of_length.items()
-    ]
-    return {"lengths": lengths, "memory_ratio": round(lengths[-1]["memory_mb"] / lengths[-2]["memory_mb"], 3)}
-
-
-@contextmanager
-def _folder(settings: Settings) -> Iterator[Path]:
-    """Create a temporary folder for recordings and exports."""
-    if settings.record:
-        Path(settings.record).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="haptics-bench-", dir=settings.record or None) as made:
-        needed = _SPARE * settings.duration * settings.rate * COLUMNS.itemsize
-        if shutil.disk_usage(made).free < needed:
-            raise ConfigurationError(
-                f"{needed / 1e9:.1f} GB are needed in {Path(made).parent}: name another folder with --record."
-            )
-        yield Path(made)
 
 
 def _commands(settings: Settings, duration: float, folder: Path) -> Iterator[tuple[str, list[str]]]:
@@ -146,8 +117,11 @@ def _commands(settings: Settings, duration: float, folder: Path) -> Iterator[tup
     yield "export --to csv, packed", ["export", str(one), "--to", "csv", "--out", str(folder / "packed.csv")]
 
 
-def _measure(arguments: list[str]) -> Usage:
-    """Run a command in a separate process and return its resource usage."""
+def _measure(arguments: list[str], ticks: int) -> dict[str, float]:
+    """Run a command in a separate process and return its resource usage for a recording of `ticks`.
+
+    It is the peak memory [MB], the wall time and the processor time [s], and the number of ticks per second.
+    """
     begun = time.monotonic()
     with tempfile.TemporaryFile() as said:
         process = os.posix_spawn(
@@ -165,24 +139,31 @@ def _measure(arguments: list[str]) -> Usage:
         said.seek(0)
         answer = said.read()
     if status:
-        raise HapticError(f"haptics {' '.join(arguments)}: {_error_in(answer)}")
-    return Usage(used.ru_maxrss * 1024.0 / 1e6, taken, used.ru_utime + used.ru_stime)
+        message = "it failed without an error message; it may have run out of memory."
+        with contextlib.suppress(ValueError, KeyError):
+            message = str(json.loads(answer)["error"])
+        raise HapticError(f"haptics {' '.join(arguments)}: {message}")
+    return {
+        "memory_mb": round(used.ru_maxrss * 1024.0 / 1e6, 1),
+        "time_s": round(taken, 2),
+        "processor_s": round(used.ru_utime + used.ru_stime, 2),
+        "ticks_per_s": round(ticks / taken),
+    }
 
 
-def _error_in(answer: bytes) -> str:
-    try:
-        return str(json.loads(answer)["error"])
-    except (ValueError, KeyError):
-        return "it failed without an error message; it may have run out of memory."
+_COLUMNS = {
+    "name": "command",
+    "ticks": "ticks",
+    "memory_mb": "peak MB",
+    "time_s": "seconds",
+    "processor_s": "processor s",
+    "ticks_per_s": "ticks/s",
+    "memory_ratio": "memory over a sixth",
+}
 
 
 def _text(result: dict[str, Any]) -> str:
-    heading = ("command", "ticks", "peak MB", "seconds", "processor s", "ticks/s", "memory over a sixth")
-    rows = [
-        (name, last["ticks"], last["memory_mb"], last["time_s"], last["processor_s"], last["ticks_per_s"], ratio)
-        for name, one in result["commands"].items()
-        for last, ratio in ((one["lengths"][-1], one["memory_ratio"]),)
-    ]
+    last = [{"name": name, **one["lengths"][-1], **one} for name, one in result["commands"].items()]
     lengths = [(name, *(length["memory_mb"] for length in one["lengths"])) for name, one in result["commands"].items()]
     ticks = [f"{length['ticks']} ticks" for length in next(iter(result["commands"].values()))["lengths"]]
-    return "\n".join([table([heading, *rows]), "", table([("peak MB", *ticks), *lengths])])
+    return "\n".join([table_of(_COLUMNS, last), "", table([("peak MB", *ticks), *lengths])])

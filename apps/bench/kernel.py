@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from apps.bench import simulators
-from apps.bench.outcome import Outcome, Progress, table
+from apps.bench.outcome import Outcome, Progress, table_of
 from apps.bench.slices import compare, measure, nanoseconds, repeated
 from apps.bench.workload import (
     STEPS,
@@ -33,6 +33,17 @@ _REPEATS = 4
 
 _COMPARED = ("reference_ns_per_step", "ratio", "spread", "ratio_by_address", "difference")
 
+_COLUMNS = {
+    "element": "model",
+    "causality": "causality",
+    "law": "law",
+    "ns_per_step": "ns/step",
+    "reference_ns_per_step": "C ns/step",
+    "ratio": "ratio",
+    "spread": "spread",
+    "ratio_by_address": "to C by address",
+}
+
 Row = dict[str, Any]
 
 
@@ -53,9 +64,10 @@ def run(progress: Progress) -> Outcome:
     rivals = [simulators.measured(simulator) for simulator in simulators.SIMULATORS]
     own, classic = rows[: len(exact)], rows[len(exact) :]
     text = (
-        f"{_text(own)}\n{remark}\n\n"
-        f"Classic models, Coulomb's law, compared with model A (admittance) or C (impedance):\n{_text(classic)}\n\n"
-        f"Other simulators, one mass with dry friction; compared with model A:\n{simulators.text(rivals)}"
+        f"{table_of(_COLUMNS, own)}\n{remark}\n\n"
+        "Classic models, Coulomb's law, compared with model A (admittance) or C (impedance):\n"
+        f"{table_of(_COLUMNS, classic)}\n\n"
+        f"Other simulators, one mass with dry friction; compared with model A:\n{table_of(simulators.COLUMNS, rivals)}"
     )
     return Outcome(
         {"reference": remark, "rows": own, "classic": classic, "simulators": rivals}, text, disagreement(own)
@@ -79,14 +91,12 @@ def measured(element: Element, reference: Reference | None) -> Row:
     by_address = reference.loop(f"{loop}_by_address", record, motion, empty_results())
     candidates = own, reference.loop(loop, record, motion, expected), by_address
     times = measure([repeated(each, _REPEATS) for each in candidates]) / _REPEATS
-    ratio = compare(times[:, 0], times[:, 1])
     return {
         **row,
         "ns_per_step": nanoseconds(times[:, 0], STEPS),
         "reference_ns_per_step": nanoseconds(times[:, 1], STEPS),
-        "ratio": ratio.median,
-        "spread": ratio.spread,
-        "ratio_by_address": compare(times[:, 0], times[:, 2]).median,
+        **compare(times[:, 0], times[:, 1]),
+        "ratio_by_address": compare(times[:, 0], times[:, 2])["ratio"],
         "difference": difference(results, expected) if like is element else None,
     }
 
@@ -112,12 +122,3 @@ def disagreement(rows: Sequence[Row]) -> str:
                 f"must be at most {TOLERANCE:g}, or their times cannot be compared."
             )
     return ""
-
-
-def _text(rows: Sequence[Row]) -> str:
-    heading = ("model", "causality", "law", "ns/step", "C ns/step", "ratio", "spread", "to C by address")
-    keys = (
-        *("element", "causality", "law", "ns_per_step", "reference_ns_per_step", "ratio", "spread"),
-        "ratio_by_address",
-    )
-    return table([heading, *([row[key] for key in keys] for row in rows)])

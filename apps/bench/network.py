@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.bench.outcome import Outcome, Progress, table
+from apps.bench.outcome import Outcome, Progress, table_of
 from apps.bench.slices import compare, measure, nanoseconds
 from apps.bench.workload import PERIOD, NoReference, Reference, empty_results
 from haptics.elements.models import MasslessImpedance
@@ -38,30 +38,50 @@ _SETTLING = 300
 """Ticks until the influence of the initial state has decayed."""
 
 
+_COLUMNS = {
+    "contacts": "contacts",
+    "tick_us": "tick us",
+    "contacts_per_tick": "contacts in 1 ms",
+    "ns_per_step": "ns/contact",
+    "reference_ns_per_step": "C ns/contact",
+    "ratio": "ratio",
+    "spread": "spread",
+}
+
+
 def run(progress: Progress) -> Outcome:
-    """Measure a network whose tick takes about 1 ms."""
-    count = _fitting_size(progress)
-    progress(0.75, f"{count} contacts")
-    forces = friction_forces(count)
-    own = network_tick(forces)
-    try:
-        reference = Reference()
-    except NoReference as error:
-        return _outcome(count, measure([own]), f"no ratio to C: {error}")
-    return _outcome(count, measure([own, contacts_tick(forces, reference)]), f"C: {reference.compiler}")
+    """Measure a network whose tick takes about 1 ms.
 
-
-def _fitting_size(progress: Progress) -> int:
-    """Return the number of contacts whose tick takes about 1 ms.
-
-    It is found by iteration, because the time per contact depends on the caches.
+    Its size is found by iteration, because the time per contact depends on the caches.
     """
     count = _FIRST
     for done in (0.0, 0.25, 0.5):
         progress(done, f"{count} contacts")
         tick = float(np.median(measure([network_tick(friction_forces(count))], _TRIAL_ROUNDS)))
         count = min(max(round(count * TICK / tick), 1), _MOST)
-    return count
+    progress(0.75, f"{count} contacts")
+    forces = friction_forces(count)
+    candidates = [network_tick(forces)]
+    try:
+        reference = Reference()
+        candidates.append(contacts_tick(forces, reference))
+        remark = f"C: {reference.compiler}"
+    except NoReference as error:
+        remark = f"no ratio to C: {error}"
+    times = measure(candidates).T
+    tick = float(np.median(times[0]))
+    row = {
+        "element": "C",
+        "law": "coulomb",
+        "contacts": count,
+        "tick_us": tick * 1e6,
+        "contacts_per_tick": round(count * TICK / tick),
+        "ns_per_step": nanoseconds(times[0], count),
+        **dict.fromkeys(("reference_ns_per_step", "ratio", "spread")),
+    }
+    if len(times) > 1:
+        row |= {"reference_ns_per_step": nanoseconds(times[1], count), **compare(times[0], times[1])}
+    return Outcome({"reference": remark, "rows": [row]}, f"{table_of(_COLUMNS, [row])}\n{remark}")
 
 
 def friction_forces(count: int) -> NDArray[np.float64]:
@@ -108,24 +128,3 @@ def _base_motion() -> Iterator[NDArray[np.float64]]:
     """Yield the velocity of the base, (1, 2) [m/s], tick by tick without end."""
     angle = 2.0 * np.pi * np.arange(0.0, 1.0, PERIOD / _TURN_TIME)
     return itertools.cycle(_SPEED * np.stack((np.cos(angle), np.sin(angle)), axis=1)[:, None])
-
-
-def _outcome(count: int, times: NDArray[np.float64], remark: str) -> Outcome:
-    """Return the outcome of the tick times, (rounds, 1 or 2) [s]; the second column is C."""
-    tick = float(np.median(times[:, 0]))
-    ratio = compare(times[:, 0], times[:, 1]) if times.shape[1] > 1 else None
-    row = {
-        "element": "C",
-        "law": "coulomb",
-        "contacts": count,
-        "tick_us": tick * 1e6,
-        "contacts_per_tick": round(count * TICK / tick),
-        "ns_per_step": nanoseconds(times[:, 0], count),
-        "reference_ns_per_step": nanoseconds(times[:, 1], count) if ratio else None,
-        "ratio": ratio.median if ratio else None,
-        "spread": ratio.spread if ratio else None,
-    }
-    heading = ("contacts", "tick us", "contacts in 1 ms", "ns/contact", "C ns/contact", "ratio", "spread")
-    keys = ("contacts", "tick_us", "contacts_per_tick", "ns_per_step", "reference_ns_per_step", "ratio", "spread")
-    text = table([heading, [row[key] for key in keys]])
-    return Outcome({"reference": remark, "rows": [row]}, f"{text}\n{remark}")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Any, Self
 
 from haptics.errors import ConfigurationError
+from haptics.servo.standby import without_signals
 
 Progress = Callable[[float, str], None]
 """Callback with the completed share, from 0 to 1, and the current measurement."""
@@ -55,6 +59,11 @@ def table(rows: Sequence[Sequence[object]]) -> str:
         aligned = (cell.ljust(w) if left else cell.rjust(w) for cell, w, left in zip(row, widths, words, strict=True))
         lines.append("  ".join(aligned).rstrip())
     return "\n".join(lines)
+
+
+def table_of(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Format `rows` as text in columns, which map the key of a value to its heading."""
+    return table([list(columns.values()), *([row[key] for key in columns] for row in rows)])
 
 
 def _cell(value: object) -> str:
@@ -110,3 +119,29 @@ class Stop:
         repeated, self._asked = self._asked, True
         if self._at_once and not repeated:
             raise KeyboardInterrupt
+
+
+@contextmanager
+def child_process(
+    target: Callable[..., None], *arguments: object, name: str, farewell: object = None
+) -> Iterator[tuple[Connection[Any, Any], BaseProcess]]:
+    """Run ``target(connection, *arguments)`` in a new process within the block; yield our connection and the process.
+
+    At the end the process is killed, two seconds after the message `farewell` if there is one.
+    """
+    context = multiprocessing.get_context("spawn")
+    connection, far_end = context.Pipe()
+    process = context.Process(target=target, args=(far_end, *arguments), name=name, daemon=True)
+    with without_signals():
+        process.start()
+    far_end.close()
+    try:
+        yield connection, process
+    finally:
+        if farewell is not None:
+            with suppress(OSError):  # the connection was closed, or the process has died
+                connection.send(farewell)
+            process.join(2.0)
+        process.kill()
+        process.join()
+        connection.close()

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import multiprocessing
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from apps.bench.outcome import CannotMeasure, Stop
+from apps.bench.outcome import CannotMeasure, Stop, child_process
 from apps.front_ends.messages import Quit, SessionStarted
 from apps.view.launch import window_obstacle
 from haptics.records import Rows, with_missing_columns
-from haptics.servo.standby import without_signals
 from haptics.shared import Mailbox, SharedFile
 from haptics.trace import Trace
 
@@ -33,9 +30,12 @@ ENOUGH = 5.0
 DRAWN = np.dtype([("frames", "<i8")])
 """Frame counter shared by the process of the view."""
 
+Frames = Callable[[], int]
+"""Returns the number of frames drawn since a window was opened."""
+
 _FEED_MS = 10
 _FIRST_FRAMES = 10
-_PATIENCE, _QUITTING = 60.0, 2.0
+_PATIENCE = 60.0
 
 
 def view_obstacle() -> str:
@@ -47,8 +47,11 @@ def view_obstacle() -> str:
     return ""
 
 
-class View:
-    """Window in a separate process, which is drawn while the context is active.
+@contextlib.contextmanager
+def open_views(
+    rows: Rows, started: dict[str, Any], stop: Stop, targets: Iterable[Callable[..., None]]
+) -> Iterator[Frames | None]:
+    """Open windows in separate processes, which are drawn within the block; yield their frame counter.
 
     Parameters
     ----------
@@ -57,103 +60,37 @@ class View:
     started : dict
         Description of their run; see `apps.session.run.Session.started`.
     stop : Stop
-        Polled while the window opens.
-    show : callable
-        Main function of the process: `show_view` for the live view, `show_stage` for the stage.
+        Polled while the windows open.
+    targets : iterable of callable
+        Main functions of the processes: `show_view` for the live view, `show_stage` for the stage.
+
+    Yields
+    ------
+    callable or None
+        Returns the minimum number of frames drawn by any of the windows. None without windows.
     """
+    with contextlib.ExitStack() as windows:
+        counters = [windows.enter_context(_open_view(rows, started, stop, target)) for target in targets]
+        yield (lambda: min(int(counter[0]) for counter in counters)) if counters else None
 
-    def __init__(
-        self, rows: Rows, started: dict[str, Any], stop: Stop, show: Callable[..., None] | None = None
-    ) -> None:
-        self._rows = rows
-        self._started = started
-        self._stop = stop
-        self._show = show or show_view
 
-    @property
-    def frames(self) -> int:
-        """Number of frames drawn since the window was opened."""
-        return int(self._drawn.record["frames"][0])
-
-    def __enter__(self) -> Self:
-        self._files = trace, drawn = SharedFile("view-trace"), SharedFile("view-frames")
+@contextlib.contextmanager
+def _open_view(rows: Rows, started: dict[str, Any], stop: Stop, target: Callable[..., None]) -> Iterator[Any]:
+    """Open a window in a separate process within the block; yield its number of frames, (1,)."""
+    with contextlib.closing(SharedFile("view-trace")) as trace, contextlib.closing(SharedFile("view-frames")) as drawn:
         Trace.create(trace.path)
-        self._drawn = Mailbox(drawn.path, DRAWN, create=True)
-        message = SessionStarted(**{**self._started, "trace": str(trace.path)}, parameters=(), choices={}, hands=())
-        context = multiprocessing.get_context("spawn")
-        self._connection, far_end = context.Pipe()
-        self._process = context.Process(
-            target=self._show,
-            args=(far_end, trace.path, drawn.path, self._rows, message.rate_hz),
-            name="haptics view",
-            daemon=True,
-        )
-        try:
-            with without_signals():
-                self._process.start()
-            far_end.close()
-            self._connection.send(message)
+        frames = Mailbox(drawn.path, DRAWN, create=True).record["frames"]
+        message = SessionStarted(**{**started, "trace": str(trace.path)}, parameters=(), choices={}, hands=())
+        arguments = trace.path, drawn.path, rows, message.rate_hz
+        with child_process(target, *arguments, name="haptics view", farewell=Quit()) as (connection, process):
+            connection.send(message)
             until = time.monotonic() + _PATIENCE
-            while self.frames < _FIRST_FRAMES:
-                self._stop.check()
-                if not self._process.is_alive() or time.monotonic() > until:
+            while frames[0] < _FIRST_FRAMES:
+                stop.check()
+                if not process.is_alive() or time.monotonic() > until:
                     raise CannotMeasure("a window draws nothing here: leave it out with --view off.")
                 time.sleep(0.05)
-        except BaseException:
-            self._end()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._end()
-
-    def _end(self) -> None:
-        with contextlib.suppress(OSError):  # the connection was closed, or the process has died
-            self._connection.send(Quit())
-        self._process.join(_QUITTING)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-        self._connection.close()
-        for file in self._files:
-            file.close()
-
-
-class Together:
-    """Several windows at once.
-
-    Parameters
-    ----------
-    windows : View
-        The windows.
-    """
-
-    def __init__(self, *windows: View) -> None:
-        self._windows = windows
-        self._open = contextlib.ExitStack()
-
-    @property
-    def frames(self) -> int:
-        """Minimum number of frames drawn by any of the windows."""
-        return min(window.frames for window in self._windows)
-
-    def __enter__(self) -> Self:
-        with contextlib.ExitStack() as stack:
-            for window in self._windows:
-                stack.enter_context(window)
-            self._open = stack.pop_all()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._open.close()
-
-
-Windows = View | Together
-"""Windows that run in parallel with a measurement."""
+            yield frames
 
 
 # --- process of the view -------------------------------------------------------------------------------------------
@@ -170,9 +107,8 @@ def show_view(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate
     from apps.view.qt import QtCore, application
 
     app = application()
-    feeder = Feeder(Trace.attach(trace), rows, rate)
     timer = QtCore.QTimer(app)
-    timer.timeout.connect(lambda: feeder.feed(time.monotonic()))
+    timer.timeout.connect(_feeder(Trace.attach(trace), rows, rate))
     timer.start(_FEED_MS)
     frames = Mailbox(drawn, DRAWN).record["frames"]
     QtCore.QTimer.singleShot(0, lambda: _count_frames(frames))  # after the window has been created
@@ -187,33 +123,29 @@ def show_stage(connection: Connection, trace: Path, drawn: Path, rows: Rows, rat
     from apps.stage.launch import SIZE, open_stage
 
     stage = open_stage(connection, "dark", SIZE)
-    feeder = Feeder(Trace.attach(trace), rows, rate)
+    feed = _feeder(Trace.attach(trace), rows, rate)
     frames = Mailbox(drawn, DRAWN).record["frames"]
 
     def meanwhile() -> None:
-        feeder.feed(time.monotonic())
+        feed()
         frames[0] = stage.frames
 
     stage.run(meanwhile)
 
 
-class Feeder:
-    """Publishes the same rows repeatedly, at the rate of their run."""
+def _feeder(trace: Trace, rows: Rows, rate: float) -> Callable[[], None]:
+    """Return a function that publishes the rows that are due: the same ones repeatedly, at the rate of their run."""
+    start = time.monotonic()
 
-    def __init__(self, trace: Trace, rows: Rows, rate: float) -> None:
-        self._trace = trace
-        self._rows = rows
-        self._rate = rate
-        self._start = time.monotonic()
+    def feed() -> None:
+        due = int((time.monotonic() - start) * rate)
+        numbers = np.arange(max(trace.count, due - trace.capacity), due)
+        published = with_missing_columns(rows[numbers % len(rows)])
+        published["tick"], published["time"] = numbers, numbers / rate
+        trace.slots[numbers % trace.capacity] = published
+        trace.publish(due)
 
-    def feed(self, now: float) -> None:
-        """Publish the rows that are due at `now` (monotonic clock) [s]."""
-        due = int((now - self._start) * self._rate)
-        numbers = np.arange(max(self._trace.count, due - self._trace.capacity), due)
-        rows = with_missing_columns(self._rows[numbers % len(self._rows)])
-        rows["tick"], rows["time"] = numbers, numbers / self._rate
-        self._trace.slots[numbers % self._trace.capacity] = rows
-        self._trace.publish(due)
+    return feed
 
 
 def _count_frames(frames: Any) -> None:

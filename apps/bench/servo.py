@@ -8,11 +8,10 @@ separate process, and without it.
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from apps.bench import cyclictest
 from apps.bench.outcome import CannotMeasure, Outcome, Progress, Stop, table
-from apps.bench.parallel_view import ENOUGH, Together, View, Windows, show_stage, show_view, view_obstacle
+from apps.bench.parallel_view import ENOUGH, Frames, open_views, show_stage, show_view, view_obstacle
 from apps.front_ends.messages import SessionEnded
 from apps.session.progress import Quiet
 from apps.session.run import Session
@@ -49,7 +48,9 @@ _CONDITIONS = {
     "both": (WITH_VIEW, WITHOUT_VIEW),
     "stage": (WITH_STAGE, WITHOUT_VIEW),
 }
+"""Measured conditions; the first one is decisive."""
 
+_WINDOWS = {WITH_VIEW: (show_view,), WITH_STAGE: (show_view, show_stage), WITHOUT_VIEW: ()}
 
 _LONGEST_SLICE, _SHORTEST_SLICE = 10.0, 0.5
 _TRIAL = 2.0
@@ -113,21 +114,13 @@ class Settings(Turns):
     )
 
     @property
-    def conditions(self) -> tuple[str, ...]:
-        """Measured conditions.
-
-        The first one is decisive.
-        """
-        return _CONDITIONS[self.view]
-
-    @property
     def turns(self) -> int:
         """Number of slices in a round."""
-        return 2 * len(self.conditions)
+        return 2 * len(_CONDITIONS[self.view])
 
 
 def run(progress: Progress, **options: Any) -> Outcome:
-    """Run the benchmark."""
+    """Measure both candidates under all conditions in every round, in alternating order."""
     obstacle = view_obstacle()
     settings = build(Settings, {"view": "off" if obstacle else "both", **options}, _WHERE)
     cyclictest.require()
@@ -140,33 +133,22 @@ def run(progress: Progress, **options: Any) -> Outcome:
         candidates = Candidates(Path(folder), settings.rate, settings.servo, stop)
         trial = candidates.trial()
         priority = int(trial.real_time["priority"])
-        view, stage = (View(trial.rows, trial.started, stop, show) for show in (show_view, show_stage))
-        windows: dict[str, Windows] = {WITH_VIEW: view, WITH_STAGE: Together(view, stage)}
-        conditions = _take_turns(settings, candidates, priority, windows, progress)
         command = " ".join(candidates.command(settings.length, priority))
+        conditions = {name: Condition() for name in _CONDITIONS[settings.view]}
+        total, done = settings.turns * settings.rounds, 0
+        for number in range(settings.rounds):
+            order = (True, False) if number % 2 == 0 else (False, True)
+            for name, condition in conditions.items():
+                with open_views(trial.rows, trial.started, stop, _WINDOWS[name]) as frames:
+                    for own in order:
+                        who = "servo" if own else cyclictest.NAME
+                        progress(done / total, f"{who} {name.replace('_', ' ')}, slice {done + 1} of {total}")
+                        if own:
+                            condition.servo.append(candidates.servo(settings.length, frames))
+                        else:
+                            condition.reference.append(candidates.reference(settings.length, priority, frames))
+                        done += 1
     return report(conditions, trial, settings.length, command, f"no live view: {obstacle}" if obstacle else "")
-
-
-def _take_turns(
-    settings: Settings, candidates: Candidates, priority: int, windows: Mapping[str, Windows], progress: Progress
-) -> dict[str, Condition]:
-    """Measure both candidates under all conditions in every round, in alternating order."""
-    conditions = {name: Condition() for name in settings.conditions}
-    total, done = settings.turns * settings.rounds, 0
-    for number in range(settings.rounds):
-        order = (True, False) if number % 2 == 0 else (False, True)
-        for name, condition in conditions.items():
-            beside = windows.get(name)
-            with beside or contextlib.nullcontext():
-                for own in order:
-                    who = "servo" if own else cyclictest.NAME
-                    progress(done / total, f"{who} {name.replace('_', ' ')}, slice {done + 1} of {total}")
-                    if own:
-                        condition.servo.append(candidates.servo(settings.length, beside))
-                    else:
-                        condition.reference.append(candidates.reference(settings.length, priority, beside))
-                    done += 1
-    return conditions
 
 
 # --- wake-up latency -----------------------------------------------------------------------------------------------
@@ -313,20 +295,16 @@ class Condition:
     reference: list[Slice] = field(default_factory=list)
 
 
-class _Window:
-    """Stolen time and frames during the time in which a candidate runs."""
+def _window(frames: Frames | None) -> Callable[[], tuple[float | None, float | None]]:
+    """Begin a measurement; return a function that returns the time stolen meanwhile [s] and the frame rate [1/s]."""
+    start, stolen_before, drawn_before = time.monotonic(), stolen_time(), frames() if frames else 0
 
-    def __init__(self, view: Windows | None) -> None:
-        self._view = view
-        self._start = time.monotonic()
-        self._stolen = stolen_time()
-        self._frames = view.frames if view else 0
+    def close() -> tuple[float | None, float | None]:
+        took, stolen = time.monotonic() - start, stolen_time()
+        rate = round((frames() - drawn_before) / took, 1) if frames else None
+        return None if stolen is None or stolen_before is None else round(stolen - stolen_before, 3), rate
 
-    def close(self) -> tuple[float | None, float | None]:
-        """Return the stolen time [s] and the frame rate [1/s]."""
-        took, stolen = time.monotonic() - self._start, stolen_time()
-        frames = round((self._view.frames - self._frames) / took, 1) if self._view else None
-        return None if stolen is None or self._stolen is None else round(stolen - self._stolen, 3), frames
+    return close
 
 
 class _Attendant:
@@ -335,24 +313,19 @@ class _Attendant:
     It is called about fifty times per second.
     """
 
-    def __init__(self, trace: Ring, view: Windows | None, stop: Stop, service: Service | None) -> None:
-        self._trace = trace
-        self._view = view
-        self._stop = stop
-        self._service = service
+    def __init__(self, trace: Ring, frames: Frames | None, stop: Stop, service: Service | None) -> None:
+        self._trace, self._frames, self._stop, self._service = trace, frames, stop, service
         self._begun = time.monotonic()
-        self._ticking = False
         self.startup = 0.0
-        self.window = _Window(view)
+        self.close = _window(frames)
 
     def __call__(self) -> None:
         if self._service is not None:
             self._service.run_periodic_tasks()
         self._stop.check()
-        if not self._ticking and self._trace.count:
-            self._ticking = True
+        if not self.startup and self._trace.count:
             self.startup = time.monotonic() - self._begun
-            self.window = _Window(self._view)
+            self.close = _window(self._frames)
 
 
 class Candidates:
@@ -371,10 +344,7 @@ class Candidates:
     """
 
     def __init__(self, folder: Path, rate: float, servo: dict[str, Any], stop: Stop) -> None:
-        self._folder = folder
-        self._rate = rate
-        self._servo = servo
-        self._stop = stop
+        self._folder, self._rate, self._servo, self._stop = folder, rate, servo, stop
 
     def trial(self) -> Trial:
         """Run a warm-up session."""
@@ -382,24 +352,24 @@ class Candidates:
         recording = Recording(Path(outcome["recording"]))
         return Trial(np.array(recording.rows), session.started, recording.metadata["real_time"], attendant.startup)
 
-    def servo(self, length: float, view: Windows | None, service: Service | None = None) -> ServoSlice:
+    def servo(self, length: float, frames: Frames | None, service: Service | None = None) -> ServoSlice:
         """Run a session of `length` [s], with the front ends of a `service`."""
-        _, summary, attendant = self._run(length, view, service)
-        stolen, frames = attendant.window.close()
+        _, summary, attendant = self._run(length, frames, service)
+        stolen, frame_rate = attendant.close()
         recording = Recording(Path(summary["recording"]))
         lateness = whole_lateness(recording.rows, 1.0 / self._rate)
         tick_time, numbers = (np.array(recording.rows[name]) for name in ("tick_time", "tick"))
         shutil.rmtree(recording.folder)
-        return ServoSlice(lateness, stolen, frames, tick_time, summary, attendant.startup, numbers)
+        return ServoSlice(lateness, stolen, frame_rate, tick_time, summary, attendant.startup, numbers)
 
     def _run(
-        self, length: float, view: Windows | None, service: Service | None
+        self, length: float, frames: Frames | None, service: Service | None
     ) -> tuple[Session, dict[str, Any], _Attendant]:
         """Run a session, with front ends in the same way as an application if there is a `service`."""
         settings = {"model": MODEL, "rate": self._rate, "duration": length, "record": str(self._folder)}
         config = complete({"session": settings, "device": {"name": DEVICE}, "servo": self._servo})
         session = Session(config, lambda line: None, progress=Quiet())
-        attendant = _Attendant(Ring.attach(Path(session.started["trace"])), view, self._stop, service)
+        attendant = _Attendant(Ring.attach(Path(session.started["trace"])), frames, self._stop, service)
         if service is None:
             outcome = session.run(attendant)
         else:
@@ -417,15 +387,15 @@ class Candidates:
         """
         return cyclictest.command(1.0 / self._rate, round(length * self._rate), priority, self._servo["cpu"])
 
-    def reference(self, length: float, priority: int, view: Windows | None) -> Slice:
+    def reference(self, length: float, priority: int, frames: Frames | None) -> Slice:
         """Run cyclictest for `length` [s] with the FIFO `priority` of the servo, 0 for SCHED_OTHER."""
         output = self._folder / "cyclictest.txt"
-        window = _Window(view)
+        close = _window(frames)
         cyclictest.measure(self.command(length, priority), output, length, self._stop.check)
-        stolen, frames = window.close()
+        stolen, frame_rate = close()
         text = output.read_text(encoding="ascii", errors="replace")
         lateness = cyclictest.lateness(text, round(length * self._rate))
-        return Slice(lateness[round(SETTLING * self._rate) :], stolen, frames)
+        return Slice(lateness[round(SETTLING * self._rate) :], stolen, frame_rate)
 
 
 # --- report --------------------------------------------------------------------------------------------------------
@@ -478,7 +448,23 @@ def report(conditions: Mapping[str, Condition], trial: Trial, length: float, com
 
 def measured(condition: Condition) -> dict[str, Any]:
     """Return the figures over all slices of a condition, the ratios, and the figures of every pair."""
-    pairs = [_pair(own, reference) for own, reference in zip(condition.servo, condition.reference, strict=True)]
+    pairs = []
+    for own, other in zip(condition.servo, condition.reference, strict=True):
+        ours, theirs = figures(own.lateness), figures(other.lateness)
+        servo = {
+            **ours,
+            **{name: own.summary[name] for name in (*_COUNTS, "tick_us", "involuntary_switches")},
+            "stolen_s": own.stolen,
+            "view_frames_per_s": own.frames,
+            "startup_s": round(own.startup, 3),
+        }
+        pairs.append(
+            {
+                **ratios(ours, theirs, min(len(own.lateness), len(other.lateness))),
+                "servo": servo,
+                "reference": {**theirs, "stolen_s": other.stolen, "view_frames_per_s": other.frames},
+            }
+        )
     reference = figures(np.concatenate([one.lateness for one in condition.reference]))
     frames = [one.frames for one in (*condition.servo, *condition.reference) if one.frames is not None]
     return {
@@ -506,24 +492,6 @@ def servo_figures(slices: Sequence[ServoSlice], counts: Sequence[str]) -> dict[s
 def _total_stolen(slices: Sequence[Slice]) -> float | None:
     known = [one.stolen for one in slices if one.stolen is not None]
     return round(sum(known), 3) if known else None
-
-
-def _pair(own: ServoSlice, reference: Slice) -> dict[str, Any]:
-    ours, theirs = figures(own.lateness), figures(reference.lateness)
-    count = min(len(own.lateness), len(reference.lateness))
-    return {
-        **ratios(ours, theirs, count),
-        "servo": {
-            **ours,
-            **{name: own.summary[name] for name in _COUNTS},
-            "tick_us": own.summary["tick_us"],
-            "involuntary_switches": own.summary["involuntary_switches"],
-            "stolen_s": own.stolen,
-            "view_frames_per_s": own.frames,
-            "startup_s": round(own.startup, 3),
-        },
-        "reference": {**theirs, "stolen_s": reference.stolen, "view_frames_per_s": reference.frames},
-    }
 
 
 def circumstances_text(result: Mapping[str, Any]) -> str:

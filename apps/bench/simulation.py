@@ -41,8 +41,7 @@ from apps.shared.workers import workers
 from apps.sweep.design import AxisSettings, Job, Sweep, SweepSettings
 from apps.sweep.running import simulate_jobs
 from devices import create_device
-from haptics.clock import Clock
-from haptics.device import Causality, Device
+from haptics.device import Causality
 from haptics.servo.offline import OfflineJob, run_all
 
 # --- loop ---------------------------------------------------------------------------------------------------------
@@ -63,12 +62,10 @@ def run_loop(progress: Progress) -> Outcome:
     times = measure([sessions(SHORT), sessions(LONG), step], _LOOP_ROUNDS)
     tick = np.maximum(times[:, 1] - times[:, 0], 0.0) / (MANY * (LONG - SHORT) / PERIOD)
     reference = times[:, 2] / STEPS
-    ratio = compare(tick, reference)
     row = {
         "ns_per_tick": float(np.median(tick)) * 1e9,
         "reference_ns_per_step": float(np.median(reference)) * 1e9,
-        "ratio": ratio.median,
-        "spread": ratio.spread,
+        **compare(tick, reference),
     }
     return Outcome({"rows": [row]}, table([("ns/tick", "ns/step", "ratio", "spread"), list(row.values())]))
 
@@ -76,12 +73,13 @@ def run_loop(progress: Progress) -> Outcome:
 def sessions(duration: float) -> Callable[[], object]:
     """Return a function that runs `MANY` sessions of model C, each with its own hand, in one call of compiled code."""
     element = plainest(Causality.IMPEDANCE)
-    jobs = [OfflineJob(functools.partial(_joystick, seed), element, duration) for seed in range(MANY)]
+    jobs = [
+        OfflineJob(
+            lambda clock, seed=seed: create_device("virtual-joystick", {"seed": seed}, clock=clock), element, duration
+        )
+        for seed in range(MANY)
+    ]
     return lambda: run_all(jobs)
-
-
-def _joystick(seed: int, clock: Clock) -> Device:
-    return create_device("virtual-joystick", {"seed": seed}, clock=clock)
 
 
 # --- tasks on a pool of workers -----------------------------------------------------------------------------------
@@ -217,14 +215,12 @@ def run_quest(progress: Progress) -> Outcome:
     right = QuestPlus(QUEST, _GUESS).right
     times = measure([own_session, array_trial(right)])
     own, reference = times[:, 0] / QUEST.trials, times[:, 1]
-    ratio = compare(own, reference)
     row = {
         "levels": QUEST.count,
         "cells": len(right),
         "us_per_trial": float(np.median(own)) * 1e6,
         "reference_us_per_trial": float(np.median(reference)) * 1e6,
-        "ratio": ratio.median,
-        "spread": ratio.spread,
+        **compare(own, reference),
     }
     heading = ("levels", "cells", "us/trial", "NumPy us/trial", "ratio", "spread")
     return Outcome({"rows": [row]}, table([heading, list(row.values())]))
@@ -277,7 +273,6 @@ def run_fit(progress: Progress) -> Outcome:
     """Measure participants alone and on all processors, and extrapolate to large numbers."""
     progress(0.0, "one process")
     times = measure([functools.partial(simulate_people, STUDY, 0, 1), own_session], 20)
-    ratio = compare(times[:, 0], times[:, 1])
     count = len(os.sched_getaffinity(0))
     progress(0.3, f"{count} processes")
     with workers("processes", count) as (executor, number):
@@ -286,8 +281,7 @@ def run_fit(progress: Progress) -> Outcome:
     here = PEOPLE / PORTION * (speed.working + speed.overhead) / speed.speedup
     row = {
         "ms_per_person": speed.working / PORTION * 1e3,
-        "ratio": ratio.median,
-        "spread": ratio.spread,
+        **compare(times[:, 0], times[:, 1]),
         "overhead_ms_per_task": speed.overhead * 1e3,
         "speedup": speed.speedup,
     }

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.bench.outcome import CannotMeasure, Outcome, Progress, table
+from apps.bench.outcome import CannotMeasure, Outcome, Progress, table_of
 from apps.bench.slices import compare, measure, nanoseconds, repeated
 from apps.bench.workload import PERIOD, STEPS, empty_results, inputs, own_loop, plainest
 from haptics.device import Causality
@@ -104,19 +104,23 @@ SIMULATORS = (
 )
 
 
-def text(rows: list[dict[str, Any]]) -> str:
-    """Format the rows of `step_times` as a table."""
-    heading = ("package", "version", "ns/step", "A ns/step", "times faster", "spread", "what is measured")
-    keys = ("package", "version", "ns_per_step", "element_ns_per_step", "times_faster", "spread", "remark")
-    return table([heading, *([row[key] for key in keys] for row in rows)])
+COLUMNS = {
+    "package": "package",
+    "version": "version",
+    "ns_per_step": "ns/step",
+    "element_ns_per_step": "A ns/step",
+    "times_faster": "times faster",
+    "spread": "spread",
+    "remark": "what is measured",
+}
+"""Columns of the table of `measured` simulators."""
 
 
 def measured(simulator: Simulator) -> dict[str, Any]:
     """Measure a simulator, if it is installed, and model A with Coulomb's law."""
     row: dict[str, Any] = {"package": simulator.package}
     if importlib.util.find_spec(simulator.package) is None:
-        missing = dict.fromkeys(("version", "ns_per_step", "element_ns_per_step", "times_faster", "spread"))
-        return {**row, **missing, "remark": f"not installed: pip install {simulator.package}"}
+        return {**dict.fromkeys(COLUMNS), **row, "remark": f"not installed: pip install {simulator.package}"}
     element = plainest(Causality.ADMITTANCE)
     own = own_loop(element, empty_results())
     times = measure([simulator.make(inputs(element.causality)), repeated(own, _REPEATS)], _ROUNDS)
@@ -127,8 +131,8 @@ def measured(simulator: Simulator) -> dict[str, Any]:
         "version": importlib.metadata.version(simulator.package),
         "ns_per_step": nanoseconds(times[:, 0], STEPS),
         "element_ns_per_step": nanoseconds(times[:, 1], STEPS),
-        "times_faster": faster.median,
-        "spread": faster.spread,
+        "times_faster": faster["ratio"],
+        "spread": faster["spread"],
         "remark": simulator.how,
     }
 
@@ -179,6 +183,16 @@ WAYS = (
 """Compared friction models; the first is the reference."""
 
 
+_SCENE_COLUMNS = {
+    "friction": "friction",
+    "creep_um_s": "creep um/s",
+    "sliding_n": "slides at N",
+    "ns_per_step": "ns/step",
+    "ratio": "ratio",
+    "spread": "spread",
+}
+
+
 def run_mujoco(progress: Progress) -> Outcome:
     """Measure all friction models."""
     if importlib.util.find_spec("mujoco") is None:
@@ -188,21 +202,17 @@ def run_mujoco(progress: Progress) -> Outcome:
         progress(done / len(WAYS), way.name)
         creep, sliding = behaviour(way)
         times = step_times(way)
-        ratio = compare(times[:, 1], times[:, 0])
         rows.append(
             {
                 "friction": way.name,
                 "creep_um_s": 1e6 * creep,
                 "sliding_n": sliding,
                 "ns_per_step": nanoseconds(times[:, 1], _STEPS),
-                "ratio": ratio.median,
-                "spread": ratio.spread,
+                **compare(times[:, 1], times[:, 0]),
             }
         )
-    heading = ("friction", "creep um/s", "slides at N", "ns/step", "ratio", "spread")
-    keys = ("friction", "creep_um_s", "sliding_n", "ns_per_step", "ratio", "spread")
     version = importlib.metadata.version("mujoco")
-    text = f"{table([heading, *([row[key] for key in keys] for row in rows)])}\nMuJoCo {version}; ratio to no friction"
+    text = f"{table_of(_SCENE_COLUMNS, rows)}\nMuJoCo {version}; ratio to no friction"
     return Outcome({"version": version, "reference": WAYS[0].name, "rows": rows}, text)
 
 

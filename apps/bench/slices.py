@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,44 +21,22 @@ ROUNDS = 200
 _WARM_UP = 3
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """Ratio of the times of two candidates.
-
-    Attributes
-    ----------
-    median : float
-        Median of the ratios of all rounds.
-    spread : float
-        Interquartile range of these ratios.
-    """
-
-    median: float
-    spread: float
-
-
 def measure(candidates: Sequence[Callable[[], object]], rounds: int | None = None) -> NDArray[np.float64]:
     """Return the processor time of every slice, (rounds, candidates) [s], after several warm-up rounds."""
     times = np.empty((_WARM_UP + (rounds or ROUNDS), len(candidates)))
-    with _no_garbage_collected():
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
         for row in times:
             for i, candidate in enumerate(candidates):
                 start = time.thread_time_ns()
                 candidate()
                 row[i] = (time.thread_time_ns() - start) * 1e-9
                 gc.collect(0)
-    return times[_WARM_UP:]
-
-
-@contextmanager
-def _no_garbage_collected() -> Iterator[None]:
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
     finally:
         if collecting:
             gc.enable()
+    return times[_WARM_UP:]
 
 
 def repeated(candidate: Callable[[], object], count: int) -> Callable[[], None]:
@@ -76,10 +52,13 @@ def repeated(candidate: Callable[[], object], count: int) -> Callable[[], None]:
     return call
 
 
-def compare(times: NDArray[np.float64], references: NDArray[np.float64]) -> Ratio:
-    """Return the ratio of the slices of two candidates, both (rounds,) [s]."""
-    low, median, high = np.percentile(times / references, [25.0, 50.0, 75.0])
-    return Ratio(float(median), float(high - low))
+def compare(times: NDArray[np.float64], references: NDArray[np.float64]) -> dict[str, float]:
+    """Return ``ratio`` and ``spread`` of the slices of two candidates, both (rounds,) [s].
+
+    They are the median and the interquartile range of the ratios of all rounds.
+    """
+    low, median, high = np.percentile(times / references, [25.0, 50.0, 75.0]).tolist()
+    return {"ratio": median, "spread": high - low}
 
 
 def nanoseconds(times: NDArray[np.float64], count: int) -> float:

@@ -16,14 +16,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from apps.bench.outcome import Outcome, Progress, Stop, table
+from apps.bench.outcome import Outcome, Progress, Stop, table_of
 from apps.session.progress import Quiet
 from apps.session.run import Session
-from apps.settings.config import SessionConfig, complete
+from apps.settings.config import complete
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError
 from haptics.recording.checks import INCOMPLETE
 from haptics.recording.recording import ORIGIN, Recording
@@ -41,7 +41,6 @@ three bytes per tick in an hour.
 LONGEST_END = 0.3
 """Limit of the time from the last tick to the certificate [s]."""
 
-_WHERE = "bench soak"
 _SERVO = "haptics servo"
 _SPARE = 1.1
 """Required disk space relative to the size of the recording."""
@@ -50,7 +49,9 @@ _SPARE = 1.1
 @documented
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the benchmark."""
+    """Settings of a benchmark with long recordings."""
+
+    where: ClassVar[str] = "bench soak"
 
     duration: float = bounded(3600.0, minimum=1.0, maximum=1e6, unit="s", doc="length of the session")
     rate: float = bounded(1000.0, minimum=100.0, maximum=8000.0, unit="Hz", doc="servo rate")
@@ -63,17 +64,24 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
-        check(self, _WHERE)
+        check(self, self.where)
 
 
 def run(progress: Progress, **options: Any) -> Outcome:
     """Run the session and check it."""
-    settings = build(Settings, options, _WHERE)
+    settings = build(Settings, options, Settings.where)
     with Stop() as stop, contextlib.ExitStack() as cleaning:
         folder = Path(settings.record or tempfile.mkdtemp(prefix="haptics-bench-"))
         if not settings.record:
             cleaning.callback(shutil.rmtree, folder)
-        config = _config(settings, folder)
+        session_table = {name: getattr(settings, name) for name in ("model", "rate", "duration")}
+        config = complete({"session": {**session_table, "record": str(folder)}, "device": {"name": settings.device}})
+        folder.mkdir(parents=True, exist_ok=True)
+        needed = _SPARE * settings.duration * settings.rate * columns_with(config.spec.channels).itemsize
+        if shutil.disk_usage(folder).free < needed:
+            raise ConfigurationError(
+                f"no room in {folder} for a recording of {needed / 1e6:.0f} MB: name another folder with --record."
+            )
         progress(0.0, f"a session of {settings.duration:g} s")
         session = Session(config, lambda line: None, progress=Quiet())
         attendant = _Attendant(session, stop)
@@ -87,7 +95,14 @@ def run(progress: Progress, **options: Any) -> Outcome:
         with stop.at_once():
             replay = _replayed(recording)
         result = {
-            **_result(settings, attendant, outcome.summary, replay),
+            **{name: value for name, value in outcome.summary.items() if name not in {"picture", "recording"}},
+            "duration_s": settings.duration,
+            "expected_ticks": round(settings.duration * settings.rate),
+            "memory": {name: watch.as_dict() for name, watch in attendant.watches.items()},
+            "replay": replay,
+            "recording_bytes": sum(path.stat().st_size for path in recording.iterdir() if path.is_file()),
+            "stolen_s": attendant.stolen,
+            "peak_memory_mib": _peak_memory(),
             "end_s": _time_since_last_tick(recording, ended),
             "session_peak_memory_mib": peak,
         }
@@ -98,19 +113,6 @@ def run(progress: Progress, **options: Any) -> Outcome:
     return Outcome(result, _text(result), " ".join(result["failures"]))
 
 
-def _config(settings: Settings, folder: Path) -> SessionConfig:
-    session = {name: getattr(settings, name) for name in ("model", "rate", "duration")}
-    config = complete({"session": {**session, "record": str(folder)}, "device": {"name": settings.device}})
-    folder.mkdir(parents=True, exist_ok=True)
-    row = columns_with(config.spec.channels)
-    needed = _SPARE * settings.duration * settings.rate * row.itemsize
-    if shutil.disk_usage(folder).free < needed:
-        raise ConfigurationError(
-            f"no room in {folder} for a recording of {needed / 1e6:.0f} MB: name another folder with --record."
-        )
-    return config
-
-
 class _Attendant:
     """Callback of the session.
 
@@ -119,8 +121,7 @@ class _Attendant:
 
     def __init__(self, session: Session, stop: Stop) -> None:
         self._trace = Ring.attach(Path(session.started["trace"]))
-        self._duration = float(session.config.session.duration or 0.0)
-        self._stop = stop
+        self._duration, self._stop = float(session.config.session.duration or 0.0), stop
         self._begun = 0.0
         self._stolen: float | None = None
         self.watches: dict[str, Watch] = {}
@@ -151,22 +152,6 @@ def _replayed(recording: Path) -> dict[str, Any]:
         return {"ticks": 0, "mismatches": 0, "error": str(error)}
     incomplete = [finding.words for finding in found.findings if finding.verdict == INCOMPLETE]
     return {"ticks": found.ticks, "mismatches": found.mismatches, "error": incomplete[0] if incomplete else None}
-
-
-def _result(
-    settings: Settings, attendant: _Attendant, summary: dict[str, Any], replay: dict[str, Any]
-) -> dict[str, Any]:
-    files = [path for path in Path(summary["recording"]).iterdir() if path.is_file()]
-    return {
-        **{name: value for name, value in summary.items() if name not in {"picture", "recording"}},
-        "duration_s": settings.duration,
-        "expected_ticks": round(settings.duration * settings.rate),
-        "memory": {name: watch.as_dict() for name, watch in attendant.watches.items()},
-        "replay": replay,
-        "recording_bytes": sum(path.stat().st_size for path in files),
-        "stolen_s": attendant.stolen,
-        "peak_memory_mib": _peak_memory(),
-    }
 
 
 def _peak_memory() -> float:
@@ -213,10 +198,15 @@ def failures(result: dict[str, Any]) -> list[str]:
     return found
 
 
+_MEMORY = {
+    "name": "memory",
+    "first_kib": "after warm-up KiB",
+    "last_kib": "at the end KiB",
+    "slope_kib_per_min": "slope KiB/min",
+}
+
+
 def _text(result: dict[str, Any]) -> str:
-    memory = result["memory"].items()
-    keys = ("first_kib", "last_kib", "slope_kib_per_min")
-    rows = [(name, *(one.get(key) for key in keys)) for name, one in memory]
     replay, period, tick = result["replay"], result["period_error_us"], result["tick_us"]
     served = result["ticks"] + result["skipped"]
     return "\n".join(
@@ -232,7 +222,9 @@ def _text(result: dict[str, Any]) -> str:
             f"the end       complete {result['end_s']} s after the last tick; at most "
             f"{result['session_peak_memory_mib']:.0f} MiB in use until then",
             "",
-            table([("memory", "after warm-up KiB", "at the end KiB", "slope KiB/min"), *rows]),
+            table_of(
+                _MEMORY, [{**dict.fromkeys(_MEMORY), "name": name, **one} for name, one in result["memory"].items()]
+            ),
         ]
     )
 

@@ -54,13 +54,11 @@ def run(progress: Progress) -> Outcome:
 
 
 def _text(found: dict[str, Any]) -> str:
-    names = ("p50", "p95")
     rows = [
         ("", "median ms", "95 % ms"),
-        ("stage", *(found["frame_ms"][name] for name in names)),
-        ("cleared", *(found["reference_ms"][name] for name in names)),
-        ("ratio", *(found[f"ratio_{name}"] for name in names)),
-        ("processor", *(found["cpu_ms"][name] for name in names)),
+        *((name, *found[key].values()) for name, key in (("stage", "frame_ms"), ("cleared", "reference_ms"))),
+        ("ratio", *(found[f"ratio_{name}"] for name, _ in _SHARES)),
+        ("processor", *found["cpu_ms"].values()),
     ]
     verdict = "within" if found["within_budget"] else "beyond"
     return (
@@ -104,6 +102,12 @@ def measure(rounds: int) -> dict[str, Any]:
         window = open_window("haptics: bench", size=SIZE)
     except Exception as error:  # graphics libraries raise various exceptions
         return {"obstacle": unavailable_message("the stage", error)}
+
+    def clear() -> None:
+        window.switch_to()
+        window.clear()
+        window.flip()
+
     with tempfile.TemporaryDirectory(prefix="haptics-bench-") as folder:
         trace = Trace.create(Path(folder) / "trace")
         stage = _stage(window, trace)
@@ -111,15 +115,23 @@ def measure(rounds: int) -> dict[str, Any]:
         stage_times, cpu_times, empty_times = (np.zeros((rounds, SLICE)) for _ in range(3))
         for number in range(-1, rounds):  # the first round is a warm-up
             for frame in range(SLICE):
-                _publish(trace, rows)
+                for tick in range(trace.count, trace.count + _ROWS_A_FRAME):
+                    row = rows[tick % len(rows)].copy()
+                    row["tick"] = tick
+                    trace.append(row)
                 stage_times[number, frame], cpu_times[number, frame] = _timed(stage.frame)
             for frame in range(SLICE):
-                empty_times[number, frame], _ = _timed(lambda: _empty(window))
+                empty_times[number, frame], _ = _timed(clear)
+
+        def ratio(share: int) -> float:
+            own, other = (np.percentile(part, share, axis=1) for part in (stage_times, empty_times))
+            return round(float(np.median(own / other)), 3)
+
         found = {
             "frame_ms": _figures(stage_times),
             "reference_ms": _figures(empty_times),
             "cpu_ms": _figures(cpu_times),
-            **{f"ratio_{name}": _ratio(stage_times, empty_times, share) for name, share in _SHARES},
+            **{f"ratio_{name}": ratio(share) for name, share in _SHARES},
             "shapes": stage.picture.shapes,
             "standing_shapes": stage.picture.static_count,
             "renderer": window.context.get_info().get_renderer(),
@@ -159,20 +171,6 @@ def _stage(window: Any, trace: Trace) -> Any:
     return stage
 
 
-def _publish(trace: Trace, rows: Rows) -> None:
-    count = trace.count
-    for number in range(count, count + _ROWS_A_FRAME):
-        row = rows[number % len(rows)].copy()
-        row["tick"] = number
-        trace.append(row)
-
-
-def _empty(window: Any) -> None:
-    window.switch_to()
-    window.clear()
-    window.flip()
-
-
 def _timed(draw: Callable[[], None]) -> tuple[float, float]:
     """Return wall time and processor time of a frame until the graphics have finished [ms]."""
     from pyglet import gl
@@ -185,9 +183,3 @@ def _timed(draw: Callable[[], None]) -> tuple[float, float]:
 
 def _figures(times: Floats) -> dict[str, float]:
     return {name: round(float(np.percentile(times, share)), 3) for name, share in _SHARES}
-
-
-def _ratio(times: Floats, references: Floats, share: int) -> float:
-    """Return the median over rounds of the ratio of a percentile in neighbouring slices."""
-    own, other = (np.percentile(part, share, axis=1) for part in (times, references))
-    return round(float(np.median(own / other)), 3)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import signal
 import socket
 import tempfile
@@ -19,13 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.bench.outcome import CannotMeasure, Outcome, Progress, Stop, table
+from apps.bench.outcome import CannotMeasure, Outcome, Progress, Stop, child_process, table
 from apps.bench.servo import (
     DEVICE,
     MODEL,
@@ -42,7 +40,6 @@ from apps.bench.servo import (
 )
 from apps.session.service import Service
 from apps.stream import UDP, WEBSOCKET, StreamAddress, open_stream
-from haptics.servo.standby import without_signals
 from haptics.settings import build, choice, documented
 
 OFF = "off"
@@ -103,14 +100,23 @@ def _slice(candidates: Candidates, length: float, kind: str, stop: Stop) -> Stre
     service = Service(lambda line: None)
     if kind == OFF:
         return Streamed(candidates.servo(length, None, service))
-    with Receiver(kind, stop) as client:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM if kind == UDP else socket.SOCK_STREAM) as line:
+        line.bind((_HERE, 0))  # the system chooses a free port
+        address = StreamAddress(kind, _HERE, int(line.getsockname()[1]))
+    with child_process(receive, address, name="stream client") as (client, _):
         try:
-            service.streams.add(open_stream(client.address))
-            client.await_ready()
+            service.streams.add(open_stream(address))
+            # a WebSocket client can connect only when the stream exists
+            if _await_message(client, stop, _PATIENCE) != READY:
+                raise CannotMeasure(f"bench stream: the client of {address} could not begin.")
             own = candidates.servo(length, None, service)
         finally:
             service.streams.close()
-        received = client.finish()
+        with contextlib.suppress(OSError):
+            client.send(None)
+        received = _await_message(client, stop, _LAST_WORDS)
+        if not isinstance(received, np.ndarray):
+            raise CannotMeasure(f"bench stream: the client of {address} ended without an answer.")
     return Streamed(own, len(received), *missing(own.numbers, received))
 
 
@@ -155,7 +161,27 @@ def report(slices: Mapping[str, Sequence[Streamed]], trial: Trial, length: float
         Length of a slice [s].
     """
     (off, reference), *streams = slices.items()
-    found = [_measured(kind, own, reference) for kind, own in streams]
+    found = []
+    for kind, own in streams:
+        rounds = []
+        for one, other in zip((each.own for each in own), (each.own for each in reference), strict=True):
+            count = min(len(one.lateness), len(other.lateness))
+            tick = float(np.median(one.tick_time)) / max(float(np.median(other.tick_time)), 1e-9)
+            found_ratios = ratios(figures(one.lateness), figures(other.lateness), count)
+            rounds.append({**found_ratios, "ratio_tick": round(tick, 6)})
+        found.append(
+            {
+                "stream": kind,
+                **medians(rounds),
+                "ratio_tick": round(float(np.median([each["ratio_tick"] for each in rounds])), 6),
+                **_figures(own),
+                **{name: sum(getattr(each, name) or 0 for each in own) for name in ("received", "missing", "gaps")},
+                "slices": [
+                    {**ratio, "missing": each.missing, "gaps": each.gaps}
+                    for ratio, each in zip(rounds, own, strict=True)
+                ],
+            }
+        )
     result = {
         "device": DEVICE,
         "model": MODEL,
@@ -177,25 +203,6 @@ def report(slices: Mapping[str, Sequence[Streamed]], trial: Trial, length: float
     return Outcome(result, _text(result, off), " ".join(doubts))
 
 
-def _measured(kind: str, own: Sequence[Streamed], reference: Sequence[Streamed]) -> dict[str, Any]:
-    """Return the figures of a kind of stream, and the median over rounds of its ratios to the reference."""
-    rounds = [_ratios(one.own, other.own) for one, other in zip(own, reference, strict=True)]
-    return {
-        "stream": kind,
-        **medians(rounds),
-        "ratio_tick": round(float(np.median([one["ratio_tick"] for one in rounds])), 6),
-        **_figures(own),
-        **{name: sum(getattr(one, name) or 0 for one in own) for name in ("received", "missing", "gaps")},
-        "slices": [{**each, "missing": one.missing, "gaps": one.gaps} for each, one in zip(rounds, own, strict=True)],
-    }
-
-
-def _ratios(own: ServoSlice, reference: ServoSlice) -> dict[str, float]:
-    count = min(len(own.lateness), len(reference.lateness))
-    tick = float(np.median(own.tick_time)) / max(float(np.median(reference.tick_time)), 1e-9)
-    return {**ratios(figures(own.lateness), figures(reference.lateness), count), "ratio_tick": round(tick, 6)}
-
-
 def _figures(slices: Sequence[Streamed]) -> dict[str, Any]:
     return servo_figures([one.own for one in slices], ("ticks", "skipped", "lost_ticks"))
 
@@ -204,15 +211,12 @@ def _text(result: dict[str, Any], off: str) -> str:
     rows: list[tuple[Any, ...]] = [_HEADING]
     keys = ("p50", "p99", "p999")
     for name, one in ((off, result["without"]), *((one["stream"], one) for one in result["streams"])):
-        times, late, tick = (
-            (one["period_error_us"][key] for key in keys),
-            1e3 * one["late_share"],
-            one["tick_us"]["p50"],
-        )
-        rows.append((name, *times, late, tick, one["ticks"], one.get("missing"), one.get("gaps")))
+        times = (one["period_error_us"][key] for key in keys)
+        ticks = one["ticks"], one.get("missing"), one.get("gaps")
+        rows.append((name, *times, 1e3 * one["late_share"], one["tick_us"]["p50"], *ticks))
         if "stream" in one:
             times = (one[f"ratio_{key}"] for key in keys)
-            rows.append(("ratio", *times, one["ratio_late_share"], one["ratio_tick"], None, None, None))
+            rows.append(("ratio", *times, one["ratio_late_share"], one["ratio_tick"], *3 * (None,)))
     return "\n".join(
         [
             circumstances_text(result),
@@ -240,82 +244,17 @@ _ROOM = 1 << 22
 """Requested size of the receive buffer of a socket [bytes]."""
 
 
-class Receiver:
-    """Client process, which runs while the context is active.
-
-    Parameters
-    ----------
-    kind : str
-        ``udp`` or ``websocket``.
-    stop : Stop
-        Polled while the client starts.
-
-    Attributes
-    ----------
-    address : StreamAddress
-        Destination of the stream.
-    """
-
-    def __init__(self, kind: str, stop: Stop) -> None:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM if kind == UDP else socket.SOCK_STREAM) as line:
-            line.bind((_HERE, 0))  # the system chooses a free port
-            self.address = StreamAddress(kind, _HERE, int(line.getsockname()[1]))
-        self._stop = stop
-
-    def __enter__(self) -> Self:
-        context = multiprocessing.get_context("spawn")
-        self._connection, far_end = context.Pipe()
-        self._process = context.Process(target=receive, args=(far_end, self.address), name="stream client", daemon=True)
-        with without_signals():
-            self._process.start()
-        far_end.close()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._process.kill()
-        self._process.join()
-        self._connection.close()
-
-    def await_ready(self) -> None:
-        """Wait until the client is ready.
-
-        A WebSocket client can connect only when the stream exists.
-
-        Raises
-        ------
-        CannotMeasure
-            If the client does not become ready.
-        """
-        until = time.monotonic() + _PATIENCE
-        while not self._connection.poll(0.02):
-            self._stop.check()
-            if not self._process.is_alive() or time.monotonic() > until:
-                break
-        if self._receive() != READY:
-            raise CannotMeasure(f"bench stream: the client of {self.address} could not begin.")
-
-    def finish(self) -> Ticks:
-        """Return the received ticks in the order of arrival, after the stream has been closed.
-
-        Raises
-        ------
-        CannotMeasure
-            If the client does not answer.
-        """
-        with contextlib.suppress(OSError):
-            self._connection.send(None)
-        ticks = self._receive() if self._connection.poll(_LAST_WORDS) else None
-        if not isinstance(ticks, np.ndarray):
-            raise CannotMeasure(f"bench stream: the client of {self.address} ended without an answer.")
-        return ticks
-
-    def _receive(self) -> Any:
-        try:
-            return self._connection.recv()
-        except (EOFError, OSError):
-            return None
+def _await_message(connection: Connection[Any, Any], stop: Stop, patience: float) -> Any:
+    """Return the next message of a client, None if it has ended or does not answer within `patience` [s]."""
+    until = time.monotonic() + patience
+    try:
+        while not connection.poll(0.02):
+            stop.check()
+            if time.monotonic() > until:
+                return None
+        return connection.recv()
+    except (EOFError, OSError):
+        return None
 
 
 def missing(executed: Ticks, received: Ticks) -> tuple[int, int]:
@@ -354,9 +293,19 @@ def _datagrams(connection: Connection[Any, Any], stream: StreamAddress) -> list[
 
 def _messages(connection: Connection[Any, Any], stream: StreamAddress) -> list[int]:
     from websockets.exceptions import ConnectionClosed
+    from websockets.sync.client import connect
 
     ticks: list[int] = []
-    with _connected(stream) as line, contextlib.suppress(ConnectionClosed):
+    until = time.monotonic() + _PATIENCE
+    while True:  # connect as soon as the server is available
+        try:
+            line = connect(f"ws://{stream.host}:{stream.port}", compression=None)
+            break
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+    with line, contextlib.suppress(ConnectionClosed):
         connection.send(READY)
         for text in line:  # until the server closes the connection
             message = json.loads(text)
@@ -365,17 +314,3 @@ def _messages(connection: Connection[Any, Any], stream: StreamAddress) -> list[i
             elif message["kind"] == "ticks":
                 ticks += [tick[place] for tick in message["ticks"]]
     return ticks
-
-
-def _connected(stream: StreamAddress) -> Any:
-    """Connect as soon as the server is available."""
-    from websockets.sync.client import connect
-
-    until = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            return connect(f"ws://{stream.host}:{stream.port}", compression=None)
-        except OSError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.02)

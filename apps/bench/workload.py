@@ -160,7 +160,9 @@ class Reference:
     """
 
     def __init__(self) -> None:
-        command = _compiler()
+        command = shlex.split(os.environ.get("CC", "")) or [*filter(shutil.which, ("cc", "gcc", "clang"))][:1]
+        if not command:
+            raise NoReference("there is no C compiler here (cc, gcc, clang or $CC)")
         with tempfile.TemporaryDirectory() as folder:
             library = Path(folder) / "reference.so"
             _call([*command, *_FLAGS, "-o", str(library), str(SOURCE), "-lm"])
@@ -188,16 +190,6 @@ class Reference:
         count = ctypes.c_size_t(len(rows))
         pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in (elements, inputs, rows)]  # kept referenced
         return lambda: function(*pointers, count)
-
-
-def _compiler() -> list[str]:
-    wanted = shlex.split(os.environ.get("CC", ""))
-    if wanted:
-        return wanted
-    for name in ("cc", "gcc", "clang"):
-        if shutil.which(name):
-            return [name]
-    raise NoReference("there is no C compiler here (cc, gcc, clang or $CC)")
 
 
 def _call(command: list[str]) -> str:

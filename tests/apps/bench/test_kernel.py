@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from apps.bench import kernel, network, simulation, simulators
-from apps.bench.outcome import CannotMeasure
+from apps.bench.outcome import CannotMeasure, table_of
 from apps.bench.workload import (
     NoReference,
     Reference,
@@ -139,7 +139,7 @@ def test_missing_simulator_is_reported_with_its_package(monkeypatch):
     absent = simulators.Simulator("no_such_simulator", "nothing", simulators.SIMULATORS[0].make)
     rows = [simulators.measured(absent)]
     assert rows[0]["times_faster"] is None
-    assert "not installed: pip install no_such_simulator" in simulators.text(rows)
+    assert "not installed: pip install no_such_simulator" in table_of(simulators.COLUMNS, rows)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(CannotMeasure, match="pip install mujoco"):
         simulators.run_mujoco(ignore_progress)

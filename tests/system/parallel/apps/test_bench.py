@@ -20,7 +20,7 @@ def test_missing_disk_space_is_reported_before_recording(tmp_path, monkeypatch):
 
 def test_failing_command_is_named_with_its_error():
     with pytest.raises(HapticError, match=r"haptics verify /nowhere: /nowhere is not a readable recording"):
-        hours._measure(["verify", "/nowhere"])
+        hours._measure(["verify", "/nowhere"], 1)
 
 
 @pytest.mark.timeout(300)
