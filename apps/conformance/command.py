@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Answer:
     """Judge the selected elements and renderers."""
     from apps.conformance.cells import CELLS, REFERENCE
-    from apps.conformance.report import describe, result, write
+    from apps.conformance.report import describe, draw, result, write
     from apps.conformance.subjects import choose, load_renderer
     from apps.conformance.suite import judge_all, judge_raw
 
@@ -62,11 +62,6 @@ def run(options: argparse.Namespace) -> Answer:
         raw = judge_raw(subjects)
     found, text = result(rows, raw), describe(rows, raw)
     if options.out is not None:
-        from apps.conformance.report import draw
-
-        found["files"] = {
-            **write(rows, options.out, raw),
-            "picture": draw(rows, subjects, options.out, raw),
-        }
+        found["files"] = {**write(rows, options.out, raw), "picture": draw(rows, subjects, options.out, raw)}
         text += "\n" + "\n".join(f"{what:<8} {path}" for what, path in found["files"].items())
     return Answer(found, text)

@@ -31,30 +31,30 @@ from haptics.jit import kernel
 from haptics.records import Rows
 from haptics.rendering.envelope import limit_norm
 
+_NUMBERS = (
+    *("period", "grip_stiffness", "grip_damping", "resolution", "max_force"),
+    *("servo_stiffness", "servo_damping", "force_noise", "force_resolution"),
+)
+_VECTORS = (
+    "response",
+    "force_bias",
+    "handle",
+    "handle_velocity",
+    "hand_force",
+    "position",
+    "force",
+    "acting",
+    "reference",
+)
+
 PLANT = np.dtype(
     [
         ("admittance", "<i8"),
-        ("period", "<f8"),
         ("substeps", "<i8"),
+        *((name, "<f8") for name in _NUMBERS),
+        *((name, "<f8", (2,)) for name in _VECTORS),
         ("transition", "<f8", (2, 2)),
-        ("response", "<f8", (2,)),
-        ("grip_stiffness", "<f8"),
-        ("grip_damping", "<f8"),
-        ("resolution", "<f8"),
-        ("max_force", "<f8"),
-        ("servo_stiffness", "<f8"),
-        ("servo_damping", "<f8"),
-        ("force_noise", "<f8"),
-        ("force_bias", "<f8", (2,)),
-        ("force_resolution", "<f8"),
         *NOISE_FIELDS,
-        ("handle", "<f8", (2,)),
-        ("handle_velocity", "<f8", (2,)),
-        ("hand_force", "<f8", (2,)),
-        ("position", "<f8", (2,)),
-        ("force", "<f8", (2,)),
-        ("acting", "<f8", (2,)),
-        ("reference", "<f8", (2,)),
         ("estimator", VELOCITY),
     ]
 )

@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apps.conformance import cells
 from apps.conformance.cells import FRICTION, REFERENCE
@@ -50,22 +49,22 @@ def verdicts(rows: Iterable[Result], raw: Iterable[Result] = ()) -> dict[str, di
 
     ``raw`` is the verdict with the difference of positions as the velocity; None if it is not in `raw`.
     """
-    table = {}
+
+    def verdict(row: Result | None) -> dict[str, Any]:
+        if row is None:
+            return {"passed": None, "failed": []}
+        return {"passed": passes(row), "failed": [metric.key for metric in METRICS if metric.excess(row) > 1.0]}
+
     plain = {row["element"]: row for row in raw}
-    for element, own in by_element(rows).items():
-        table[element] = {
-            **_verdict(reference_row(own)),
+    return {
+        element: {
+            **verdict(reference_row(own)),
             "cells": len(own),
             "cells_within_limits": sum(map(passes, own)),
-            "raw": _verdict(plain[element]) if element in plain else None,
+            "raw": verdict(plain[element]) if element in plain else None,
         }
-    return table
-
-
-def _verdict(row: Result | None) -> dict[str, Any]:
-    if row is None:
-        return {"passed": None, "failed": []}
-    return {"passed": passes(row), "failed": [metric.key for metric in METRICS if metric.excess(row) > 1.0]}
+        for element, own in by_element(rows).items()
+    }
 
 
 def result(rows: list[Result], raw: Sequence[Result] = ()) -> dict[str, Any]:
@@ -90,7 +89,7 @@ def describe(rows: list[Result], raw: Sequence[Result] = ()) -> str:
         ("", "", *(first for first, _, _ in words), ""),
         ("", "", *(last for _, _, last in words), ""),
         ("element", "cell", *(metric.unit for metric in METRICS), "verdict"),
-        ("", "limit", *(metric.limit_shown for metric in METRICS), ""),
+        ("", "limit", *map(_limit, METRICS), ""),
     ]
     plain = {row["element"]: row for row in raw}
     body = [line for element, own in ranked(rows) for line in _lines(element, own, plain.get(element))]
@@ -100,6 +99,10 @@ def describe(rows: list[Result], raw: Sequence[Result] = ()) -> str:
         notes.append("raw: reference cell, velocity the plain difference of positions; elsewhere the default estimator")
     notes.append("limits: of this suite, chosen by this project; where they come from is in docs/conformance.md")
     return "\n".join([*lines[: len(heads)], "-" * max(map(len, lines)), *lines[len(heads) :], *notes])
+
+
+def _limit(metric: Metric) -> str:
+    return f"<= {metric.shown(metric.limit)}" if metric.is_judged else "none"
 
 
 def _lines(element: str, own: list[Result], plain: Result | None) -> list[tuple[str, ...]]:
@@ -183,24 +186,37 @@ def draw(rows: Sequence[Result], subjects: Sequence[Subject], folder: Path, raw:
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
     table = ranked(rows)
-    panels = _panels(table, raw)
+    names = [name for name, _ in table]
+    plain = {row["element"]: row for row in raw}
+    cell = f"{REFERENCE.grip.name} grip, {REFERENCE.quantisation_um:g} µm, {REFERENCE.rate:g} Hz"
+    panels: list[tuple[str, list[Mapping[str, Any] | None]]] = [
+        (f"reference cell: {cell}", [reference_row(own) for _, own in table])
+    ]
+    if raw:
+        panels.append(("raw: the same, velocity the plain difference", [plain.get(name) for name in names]))
+    if len(table[0][1]) > 1:
+        worsts = [{metric.key: worst(metric, own) for metric in METRICS} for _, own in table]
+        panels.append((f"the worst of {len(table[0][1])} cells", list(worsts)))
     height = _HEADS + _ROW * len(table) + _LEGEND + _TRACES + _FOOT
     width = 3.0 + 9.0 * len(panels)
     figure = Figure(figsize=(width, height), dpi=100, facecolor="white")
     FigureCanvasAgg(figure)
-    left = (_CHARACTER * max(len(name) for name, _ in table) + 0.3) / width
+    left = (_CHARACTER * max(map(len, names)) + 0.3) / width
     top, middle, bottom = 1.0 - _HEADS / height, (_LEGEND + _TRACES + _FOOT) / height, _FOOT / height
     grid = figure.add_gridspec(1, len(panels), left=left, right=0.99, top=top, bottom=middle, wspace=0.03)
-    names = [name for name, _ in table]
     first = figure.add_subplot(grid[0, 0])
     for column, (words, values) in enumerate(panels):
         axes = first if column == 0 else figure.add_subplot(grid[0, column])
         _heat(axes, names if column == 0 else [""] * len(names), values, words)
-    _legend(first)
+    patches = [Patch(facecolor=colour, label=words) for _, colour, _, words in _CLASSES]
+    patches.append(Patch(facecolor=_SHOWN, label="not judged"))
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.005), "ncols": 5}
+    first.legend(handles=patches, **place, frameon=False, fontsize=10.5)
     below = figure.add_gridspec(1, 1, left=left, right=1.0 - left, top=(_TRACES + _FOOT) / height, bottom=bottom)
-    _traces(figure.add_subplot(below[0, 0]), table, subjects)
+    _traces(figure.add_subplot(below[0, 0]), names, subjects)
     title = f"Friction conformance: {FRICTION:g} N asked for, what was rendered"
     figure.text(left, 1.0 - 0.45 / height, title, fontsize=17, color=_INK)
     path = folder / PICTURE
@@ -208,86 +224,61 @@ def draw(rows: Sequence[Result], subjects: Sequence[Subject], folder: Path, raw:
     return str(path)
 
 
-def _words() -> str:
-    return f"{REFERENCE.grip.name} grip, {REFERENCE.quantisation_um:g} µm, {REFERENCE.rate:g} Hz"
-
-
-def _class(metric: Metric, value: float | None) -> tuple[str, str]:
-    """Return the colours of a table cell and its text."""
-    if not metric.is_judged:
-        return _SHOWN, _INK
-    excess = metric.excess({metric.key: value})
-    return next((colour, ink) for bound, colour, ink, _ in _CLASSES if excess <= bound)
-
-
-Values = list[dict[str, float | None] | None]
-"""Values of every renderer by metric key; None if missing."""
-
-
-def _panels(table: Sequence[tuple[str, list[Result]]], raw: Sequence[Result]) -> list[tuple[str, Values]]:
-    """Return title and values of each panel of the table."""
-
-    def values(row: Result | None) -> dict[str, float | None] | None:
-        return None if row is None else {metric.key: row[metric.key] for metric in METRICS}
-
-    plain = {row["element"]: row for row in raw}
-    panels: list[tuple[str, Values]] = [
-        (f"reference cell: {_words()}", [values(reference_row(own)) for _, own in table])
-    ]
-    if raw:
-        panels.append(("raw: the same, velocity the plain difference", [values(plain.get(name)) for name, _ in table]))
-    if len(table[0][1]) > 1:
-        everywhere: Values = [{metric.key: worst(metric, own) for metric in METRICS} for _, own in table]
-        panels.append((f"the worst of {len(table[0][1])} cells", everywhere))
-    return panels
-
-
-def _heat(axes: Axes, names: Sequence[str], values: Values, title: str) -> None:
+def _heat(axes: Axes, names: Sequence[str], rows: Sequence[Mapping[str, Any] | None], title: str) -> None:
+    """Draw a panel of the table; a row is None if it is missing."""
     from matplotlib.patches import Rectangle
 
-    for y, own in enumerate(values):
+    for y, row in enumerate(rows):
         for x, metric in enumerate(METRICS):
-            if own is None:
+            if row is None:
                 continue
-            value = own[metric.key]
-            colour, ink = _class(metric, value)
+            colour, ink = _SHOWN, _INK
+            if metric.is_judged:
+                excess = metric.excess(row)
+                colour, ink = next((colour, ink) for bound, colour, ink, _ in _CLASSES if excess <= bound)
             axes.add_patch(Rectangle((x, y), 1.0, 1.0, facecolor=colour, edgecolor="white", linewidth=1.5))
-            axes.text(x + 0.5, y + 0.5, metric.shown(value), ha="center", va="center", fontsize=10.5, color=ink)
+            words = metric.shown(row[metric.key])
+            axes.text(x + 0.5, y + 0.5, words, ha="center", va="center", fontsize=10.5, color=ink)
     axes.set_xlim(0.0, len(METRICS))
-    axes.set_ylim(len(values), 0.0)
+    axes.set_ylim(len(rows), 0.0)
     heads = [
-        f"{m.title.replace(' ', chr(10), 1)}\n{m.unit.replace('um', 'µm')}\n{m.limit_shown.replace('<=', '≤')}"
+        f"{m.title.replace(' ', chr(10), 1)}\n{m.unit.replace('um', 'µm')}\n{_limit(m).replace('<=', '≤')}"
         for m in METRICS
     ]
     axes.set_xticks(np.arange(len(METRICS)) + 0.5, heads, fontsize=10, color=_INK)
     axes.xaxis.tick_top()
-    axes.set_yticks(np.arange(len(values)) + 0.5, names, fontsize=11.5, color=_INK)
+    axes.set_yticks(np.arange(len(rows)) + 0.5, names, fontsize=11.5, color=_INK)
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
     axes.set_title(title, fontsize=13, color=_INK, pad=14, loc="left")
 
 
-def _legend(axes: Axes) -> None:
-    from matplotlib.patches import Patch
+def _traces(axes: Axes, order: Sequence[str], subjects: Sequence[Subject]) -> None:
+    """Plot the displacement under the fluctuating load for several subjects, from the best to the worst.
 
-    patches = [Patch(facecolor=colour, label=words) for _, colour, _, words in _CLASSES]
-    patches.append(Patch(facecolor=_SHOWN, label="not judged"))
-    axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(0.0, -0.005), ncols=5, frameon=False, fontsize=10.5)
-
-
-def _traces(axes: Axes, table: Sequence[tuple[str, list[Result]]], subjects: Sequence[Subject]) -> None:
-    """Plot the displacement under the fluctuating load for several subjects, from the best to the worst."""
+    There are as many as colours: models C and LuGre if available, others evenly spaced. The displacement since the
+    settling is averaged over the cycle before each tick.
+    """
+    named = {subject.name: subject for subject in subjects}
+    wanted = {name for name in ("C", "lugre") if name in order}
+    others = [name for name in order if name not in wanted]
+    count = min(len(_LINES) - len(wanted), len(others))
+    places = np.linspace(0, len(others) - 1, count).round().astype(int) if count else np.zeros(0, int)
+    wanted |= {others[k] for k in places}
+    cycle = round(REFERENCE.rate / cells.FLUCTUATION_FREQUENCY)
     ends = []
-    for colour, subject in zip(_LINES, _spread(table, subjects), strict=False):
-        rows = subject.run(REFERENCE, cells.FLUCTUATION)
+    for colour, name in zip(_LINES, [name for name in order if name in wanted], strict=False):
+        rows = named[name].run(REFERENCE, cells.FLUCTUATION)
         if rows is None:
             continue
-        way = _way(rows["position"])
+        total = np.cumsum(np.vstack((np.zeros((cycle, 2)), rows["position"])), axis=0)
+        mean = (total[cycle:] - total[:-cycle]) / cycle
+        way = 1e6 * np.hypot(*(mean - mean[round(cells.SETTLING * REFERENCE.rate) - 1]).T)
         t = np.arange(len(way)) / REFERENCE.rate - cells.SETTLING
         shown = t >= 0.0
         axes.plot(t[shown], np.maximum(way[shown], _SMALLEST), color=colour, linewidth=1.6)
-        ends.append((float(max(way[-1], _SMALLEST)), subject.name, colour))
+        ends.append((float(max(way[-1], _SMALLEST)), name, colour))
     axes.set_yscale("log")
     axes.set_xlim(0.0, cells.FLUCTUATION_DURATION)
     axes.grid(True, color=_GRID, linewidth=0.7)
@@ -303,34 +294,8 @@ def _traces(axes: Axes, table: Sequence[tuple[str, list[Result]]], subjects: Seq
         loc="left",
         color=_INK,
     )
-    _labels(axes, ends)
-
-
-def _way(position: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the displacement since the settling, averaged over the cycle before each tick, (n,) [um]."""
-    cycle = round(REFERENCE.rate / cells.FLUCTUATION_FREQUENCY)
-    total = np.cumsum(np.vstack((np.zeros((cycle, 2)), position)), axis=0)
-    mean = (total[cycle:] - total[:-cycle]) / cycle
-    way = mean - mean[round(cells.SETTLING * REFERENCE.rate) - 1]
-    return np.asarray(np.hypot(way[:, 0], way[:, 1]) * 1e6)
-
-
-def _spread(table: Sequence[tuple[str, list[Result]]], subjects: Sequence[Subject]) -> list[Subject]:
-    """Return as many subjects as there are colours: models C and LuGre if available, others evenly spaced."""
-    named = {subject.name: subject for subject in subjects}
-    order = [name for name, _ in table]
-    wanted = [name for name in ("C", "lugre") if name in order]
-    others = [name for name in order if name not in wanted]
-    count = min(len(_LINES) - len(wanted), len(others))
-    places = np.linspace(0, len(others) - 1, count).round().astype(int) if count else np.zeros(0, int)
-    picked = {others[k] for k in places}
-    return [named[name] for name in order if name in wanted or name in picked]
-
-
-def _labels(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
-    """Write the names at the ends of the lines, with a minimum distance."""
     low, high = np.log10(axes.get_ylim())
-    least, below = 0.075, -np.inf
+    least, below = 0.075, -np.inf  # minimum distance of the names at the ends of the lines
     for end, name, colour in sorted(ends):
         at = max((np.log10(end) - low) / (high - low), below + least)
         axes.text(1.01, at, name, transform=axes.transAxes, color=colour, fontsize=11, va="center")

@@ -14,12 +14,11 @@ import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from apps.conformance.cells import DAMPING, FRICTION, MASS, STIFFNESS, Cell, Motion
 from apps.conformance.plant import Renderer, run_compiled, run_python
 from haptics.device import Causality
-from haptics.elements.models import Element
 from haptics.elements.tables import MODELS, element_fields, make_element
 from haptics.errors import ConfigurationError, HapticError
 from haptics.records import Rows
@@ -30,24 +29,6 @@ MakeRenderer = Callable[[float], Renderer]
 
 _OWN = {"B": {"mass": 0.1}}
 """Model-specific parameters. Model B renders a light mass, as in the sessions."""
-
-
-class Subject(Protocol):
-    """Renderer that can be judged."""
-
-    @property
-    def name(self) -> str:
-        """Name in the results."""
-
-    @property
-    def causality(self) -> Causality:
-        """Causality, which selects the plant."""
-
-    def run(self, cell: Cell, motion: Motion) -> Rows | None:
-        """Run `motion` in `cell` with a new instance.
-
-        Return None if a value was not finite.
-        """
 
 
 @dataclass(frozen=True)
@@ -68,16 +49,14 @@ class ElementSubject:
     model: str
     causality: Causality
 
-    def make(self, period: float) -> Element:
-        """Create the element for a tick period of `period` [s]."""
+    def run(self, cell: Cell, motion: Motion) -> Rows | None:
+        """Run `motion` in `cell` with a new element in one compiled call; return None if a value was not finite."""
         known = {"mass": MASS, "stiffness": STIFFNESS, "damping": DAMPING, **_OWN.get(self.model, {})}
         fields = {field.name for field in element_fields(MODELS[self.model][self.causality])}
         table = {name: value for name, value in known.items() if name in fields}
-        return make_element(self.model, {"name": "coulomb", "force": FRICTION}, table, period, self.causality)
-
-    def run(self, cell: Cell, motion: Motion) -> Rows | None:
-        """Run `motion` in `cell` in one compiled call."""
-        return run_compiled(self.make(1.0 / cell.rate), cell, motion)
+        law = {"name": "coulomb", "force": FRICTION}
+        element = make_element(self.model, law, table, 1.0 / cell.rate, self.causality)
+        return run_compiled(element, cell, motion)
 
 
 @dataclass(frozen=True)
@@ -97,7 +76,7 @@ class RendererSubject:
     causality: Causality = Causality.IMPEDANCE
 
     def run(self, cell: Cell, motion: Motion) -> Rows | None:
-        """Run `motion` in `cell`, tick by tick.
+        """Run `motion` in `cell`, tick by tick; return None if a value was not finite.
 
         Raises
         ------
@@ -115,34 +94,35 @@ class RendererSubject:
             ) from error
 
 
-def elements() -> dict[str, list[Subject]]:
-    """Return the elements by model name; a model with two causalities has two subjects."""
-    table: dict[str, list[Subject]] = {}
-    for model, forms in MODELS.items():
-        for causality in forms:
-            name = model if len(forms) == 1 else f"{model}-{causality}"
-            table.setdefault(model, []).append(ElementSubject(name, model, causality))
-    return table
+Subject = ElementSubject | RendererSubject
+"""Renderer that can be judged."""
 
 
 def choose(names: Iterable[str], with_peers: bool = False) -> list[Subject]:
     """Return the subjects called `names`, or all elements if empty, and all peers if `with_peers`.
+
+    A model with two causalities has two subjects.
 
     Raises
     ------
     ConfigurationError
         If a name is unknown.
     """
-    own = elements()
-    wanted = [*(list(names) or own), *(PEERS if with_peers else ())]
-    table: dict[str, list[Subject]] = dict(own)
-    table.update({name: [RendererSubject(name, make)] for name, make in PEERS.items()})
-    table.update({subject.name: [subject] for subjects in own.values() for subject in subjects})
+    table: dict[str, list[Subject]] = {
+        model: [
+            ElementSubject(model if len(forms) == 1 else f"{model}-{causality}", model, causality)
+            for causality in forms
+        ]
+        for model, forms in MODELS.items()
+    }
+    wanted = [*(list(names) or table), *(PEERS if with_peers else ())]
+    forms_by_name = {subject.name: [subject] for subjects in table.values() for subject in subjects}
+    table |= {name: [RendererSubject(name, make)] for name, make in PEERS.items()}
+    table |= forms_by_name
     for name in wanted:
         if name not in table:
             raise unknown_name("element", name, table)
-    chosen = {subject.name: subject for name in wanted for subject in table[name]}
-    return list(chosen.values())
+    return list({subject.name: subject for name in wanted for subject in table[name]}.values())
 
 
 def load_renderer(place: str) -> RendererSubject:
@@ -186,22 +166,12 @@ RAMP_FILTER_FREQUENCY, RAMP_FILTER_QUALITY = 50.0, 0.2
 """Frequency [Hz] and quality factor of OpenFFBoard's low-pass filter for friction."""
 
 
-def sign(period: float) -> Formula:
-    """Return Coulomb's law as a sign function: -F v/|v|, zero at rest."""
+def sign(period: float, width: float = 0.0) -> Formula:
+    """Return Coulomb's law as a sign function: -F v/|v|, zero at rest; with a linear ramp up to `width` [m/s]."""
 
     def formula(_: Any, velocity: Any) -> Pair:
-        speed = math.hypot(velocity[0], velocity[1])
+        speed = max(math.hypot(velocity[0], velocity[1]), width)
         gain = -FRICTION / speed if speed > 0.0 else 0.0
-        return gain * velocity[0], gain * velocity[1]
-
-    return formula
-
-
-def regularised_sign(period: float) -> Formula:
-    """Return the sign with a linear ramp up to `REGULARISATION`, as in games and physics engines."""
-
-    def formula(_: Any, velocity: Any) -> Pair:
-        gain = -FRICTION / max(math.hypot(velocity[0], velocity[1]), REGULARISATION)
         return gain * velocity[0], gain * velocity[1]
 
     return formula
@@ -212,18 +182,7 @@ def chai3d_stick_slip(period: float) -> Formula:
 
     When the spring would exceed the maximum force, the anchor jumps to the tool and the force of that tick is zero.
     """
-    anchor: list[float] = []
-
-    def formula(position: Any, _: Any) -> Pair:
-        if not anchor:
-            anchor.extend(position)
-        x, y = anchor[0] - position[0], anchor[1] - position[1]
-        if STIFFNESS * math.hypot(x, y) > FRICTION:
-            anchor[:] = position
-            return 0.0, 0.0
-        return STIFFNESS * x, STIFFNESS * y
-
-    return formula
+    return _anchored(lambda x, y: (0.0, 0.0) if STIFFNESS * math.hypot(x, y) > FRICTION else (x, y))
 
 
 def proxy(period: float) -> Formula:
@@ -231,15 +190,24 @@ def proxy(period: float) -> Formula:
 
     Static and kinetic friction are equal. The formula is model C with zero damping.
     """
+
+    def limit(x: float, y: float) -> Pair:
+        reach, longest = math.hypot(x, y), FRICTION / STIFFNESS
+        return (x * longest / reach, y * longest / reach) if reach > longest else (x, y)
+
+    return _anchored(limit)
+
+
+def _anchored(limit: Callable[[float, float], Pair]) -> Formula:
+    """Return a spring to an anchor, which follows the tool if ``limit(x, y)`` reduces the stretch of the spring [m]."""
     anchor: list[float] = []
 
     def formula(position: Any, _: Any) -> Pair:
         if not anchor:
             anchor.extend(position)
-        x, y = anchor[0] - position[0], anchor[1] - position[1]
-        reach, longest = math.hypot(x, y), FRICTION / STIFFNESS
-        if reach > longest:
-            x, y = x * longest / reach, y * longest / reach
+        stretch = anchor[0] - position[0], anchor[1] - position[1]
+        x, y = limited = limit(*stretch)
+        if limited != stretch:
             anchor[:] = position[0] + x, position[1] + y
         return STIFFNESS * x, STIFFNESS * y
 
@@ -281,7 +249,7 @@ def openffboard_ramp(period: float) -> Formula:
 
 PEERS: dict[str, Callable[[float], Formula]] = {
     "peer-sign": sign,
-    "peer-regularised-sign": regularised_sign,
+    "peer-regularised-sign": lambda period: sign(period, REGULARISATION),
     "peer-chai3d-stick-slip": chai3d_stick_slip,
     "peer-proxy": proxy,
     "peer-openffboard-ramp": openffboard_ramp,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,11 +50,6 @@ class Metric:
         """Whether the metric has a limit."""
         return math.isfinite(self.limit)
 
-    @property
-    def limit_shown(self) -> str:
-        """Formatted limit."""
-        return f"<= {self.shown(self.limit)}" if self.is_judged else "none"
-
     def shown(self, value: float | None) -> str:
         """Format `value`, given in the unit of a row, in the display unit with three digits, at most three decimals."""
         if value is None:
@@ -61,10 +57,9 @@ class Metric:
         scaled = value * self.scale
         if scaled == 0.0:
             return "0"
-        size = abs(scaled)
-        if size >= 99999.5:
+        if abs(scaled) >= 99999.5:
             return f"{scaled:.1e}"
-        decimals = 3 if size < 1.0 else 2 if size < 10.0 else 1 if size < 100.0 else 0
+        decimals = sum(abs(scaled) < bound for bound in (1.0, 10.0, 100.0))
         return f"{scaled:.{decimals}f}"
 
     def excess(self, row: Mapping[str, Any]) -> float:
@@ -108,6 +103,13 @@ def worst(metric: Metric, rows: Iterable[Mapping[str, Any]]) -> float | None:
 MICRO = 1e6
 
 
+_MEASURED = (
+    *("hold_drift_um_s", "buzz_n_rms", "fluctuation_drift_um", "breakaway_error"),
+    *("sliding_error", "sliding_std", "isotropy", "buzz_sliding_n_rms", "direction_error_deg_p95"),
+)
+"""Keys of the metrics in the order of a row."""
+
+
 def run_cell(subject: Subject, cell: Cell) -> Result:
     """Run all motions of `subject` in `cell` and return the result row."""
     row: Result = {
@@ -117,48 +119,28 @@ def run_cell(subject: Subject, cell: Cell) -> Result:
         "rate_hz": cell.rate,
         "velocity": cell.velocity,
         "causality": str(subject.causality),
+        **dict.fromkeys(_MEASURED),
     }
     with np.errstate(all="ignore"):  # an unstable renderer may overflow
-        for part in (_hold, _fluctuation, _breakaway, _sliding):
-            row.update(part(subject, cell))
-        circle = _observed(subject, cell, cells.CIRCLE)
-        row["direction_error_deg_p95"] = None if circle is None else direction_error_p95(circle)
-    for metric in METRICS:
-        value = row[metric.key]
-        row[metric.key] = value if value is not None and math.isfinite(value) else None
-    return row
+        if (rows := _observed(subject, cell, cells.HOLD)) is not None:
+            row["hold_drift_um_s"] = hold_drift(rows, cell.rate) * MICRO
+            row["buzz_n_rms"] = buzz(rows, cell.rate)
+        if (rows := subject.run(cell, cells.FLUCTUATION)) is not None:
+            # the last cycle before the observation time, and the last cycle of it, nine seconds later
+            cycle, start = round(cell.rate / cells.FLUCTUATION_FREQUENCY), round(cells.SETTLING * cell.rate)
+            row["fluctuation_drift_um"] = net_drift(rows[start - cycle : start], rows[-cycle:]) * MICRO
+        if (rows := subject.run(cell, cells.BREAKAWAY)) is not None:
+            row["breakaway_error"] = breakaway_force(rows, cell.rate) / FRICTION - 1.0
+        row |= _sliding(subject, cell)
+        if (rows := _observed(subject, cell, cells.CIRCLE)) is not None:
+            row["direction_error_deg_p95"] = direction_error_p95(rows)
+    return row | {key: row[key] if math.isfinite(row[key] or 0.0) else None for key in _MEASURED}
 
 
 def _observed(subject: Subject, cell: Cell, motion: Motion) -> Rows | None:
     """Return the rows of `motion` after its settling time."""
     rows = subject.run(cell, motion)
     return None if rows is None else rows[round(motion.settling * cell.rate) :]
-
-
-def _hold(subject: Subject, cell: Cell) -> Result:
-    rows = _observed(subject, cell, cells.HOLD)
-    if rows is None:
-        return {"hold_drift_um_s": None, "buzz_n_rms": None}
-    return {
-        "hold_drift_um_s": hold_drift(rows, cell.rate) * MICRO,
-        "buzz_n_rms": buzz(rows, cell.rate),
-    }
-
-
-def _fluctuation(subject: Subject, cell: Cell) -> Result:
-    """Compare the last cycle before the observation time with its last cycle, nine seconds later."""
-    rows = subject.run(cell, cells.FLUCTUATION)
-    if rows is None:
-        return {"fluctuation_drift_um": None}
-    cycle = round(cell.rate / cells.FLUCTUATION_FREQUENCY)
-    start = round(cells.SETTLING * cell.rate)
-    return {"fluctuation_drift_um": net_drift(rows[start - cycle : start], rows[-cycle:]) * MICRO}
-
-
-def _breakaway(subject: Subject, cell: Cell) -> Result:
-    rows = subject.run(cell, cells.BREAKAWAY)
-    force = None if rows is None else breakaway_force(rows, cell.rate)
-    return {"breakaway_error": None if force is None else force / FRICTION - 1.0}
 
 
 def _sliding(subject: Subject, cell: Cell) -> Result:
@@ -175,18 +157,17 @@ def _sliding(subject: Subject, cell: Cell) -> Result:
         for direction in cells.DIRECTIONS:
             rows = _observed(subject, cell, cells.SLIDES[speed, direction])
             if rows is None:
-                return dict.fromkeys(("sliding_error", "sliding_std", "isotropy", "buzz_sliding_n_rms"))
+                return {}
             force = -rows["force"] @ np.array((np.cos(direction), np.sin(direction)))
             means.append(float(force.mean()))
             stds.append(float(force.std()))
             buzzes.append(sliding_buzz(rows, cell.rate))
         errors += [mean / FRICTION - 1.0 for mean in means]
         spreads.append(spread(means))
-    known = [one for one in spreads if one is not None]
     return {
         "sliding_error": max(errors, key=abs),
         "sliding_std": max(stds) / FRICTION,
-        "isotropy": max(known) if len(known) == len(spreads) else None,
+        "isotropy": None if None in spreads else max(one for one in spreads if one is not None),
         "buzz_sliding_n_rms": max(buzzes),
     }
 
@@ -200,11 +181,8 @@ def judge_all(
 
     All subjects run in a cell before the next one, so that the hand's motions are computed once.
     """
-    pairs = [
-        (cell, subject)
-        for cell in sorted(conditions, key=lambda cell: (cell.grip.name, cell.rate))
-        for subject in subjects
-    ]
+    ordered = sorted(conditions, key=lambda cell: (cell.grip.name, cell.rate))
+    pairs = list(itertools.product(ordered, subjects))
     found = {}
     for done, (cell, subject) in enumerate(pairs):
         if progress is not None:
@@ -232,10 +210,6 @@ LOWEST_BUZZ = 10.0
 """Lower cutoff frequency of the buzz [Hz]."""
 
 
-def _norms(vectors: Array) -> Array:
-    return np.asarray(np.hypot(vectors[:, 0], vectors[:, 1]))
-
-
 def hold_drift(rows: Rows, rate: float) -> float:
     """Return the speed [m/s] of the linear fit to the position."""
     t = np.arange(len(rows)) / rate
@@ -257,7 +231,7 @@ def breakaway_force(rows: Rows, rate: float) -> float:
     The force is the component against the push, averaged over `AVERAGING`. For a law that creeps, the result is the
     force at which the creep has covered this distance.
     """
-    moved = np.flatnonzero(_norms(rows["position"] - rows["position"][0]) > SLIP_DISTANCE)
+    moved = np.flatnonzero(np.hypot(*(rows["position"] - rows["position"][0]).T) > SLIP_DISTANCE)
     end = moved[0] + 1 if len(moved) else len(rows)
     against = -rows["force"][:end] @ cells.PUSH_DIRECTION
     width = min(max(round(AVERAGING * rate), 1), len(against))
@@ -272,7 +246,7 @@ def direction_error_p95(rows: Rows) -> float:
     """
     v, f = rows["velocity"], -rows["force"]
     cross, dot = v[:, 0] * f[:, 1] - v[:, 1] * f[:, 0], np.sum(v * f, axis=1)
-    angles = np.where(_norms(f) > 0.0, np.abs(np.arctan2(cross, dot)), 0.5 * np.pi)
+    angles = np.where(np.hypot(*f.T) > 0.0, np.abs(np.arctan2(cross, dot)), 0.5 * np.pi)
     return float(np.degrees(np.percentile(angles, 95.0)))
 
 

@@ -161,61 +161,49 @@ def draw(figures: dict[str, Figures], path: str) -> None:
     figure = Figure(figsize=(14, 4.6), dpi=110, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     axes: Sequence[Axes] = figure.subplots(1, 3, width_ratios=(1, 1, 1.1))
-    _held(axes[0])
-    _turned(axes[1])
-    _drifts(axes[2], figures)
+    held, turned, drifts = axes
+    for name in ("difference", "tracker"):
+        line: dict[str, Any] = {"color": _LINES[name], "label": name}
+        rows = run(CANDIDATES[name], REFERENCE, cells.HOLD)[2000:2150]
+        force = -rows["force"] @ cells.PUSH_DIRECTION
+        held.plot(np.arange(len(force)) / REFERENCE.rate * 1e3, force, linewidth=1.3, **line)
+        rows = run(CANDIDATES[name], REFERENCE, cells.CIRCLE)[1000:1300]
+        v, f = rows["velocity"], -rows["force"]
+        error = np.degrees(np.arctan2(v[:, 0] * f[:, 1] - v[:, 1] * f[:, 0], np.sum(v * f, axis=1)))
+        turned.plot(np.arange(len(error)) / REFERENCE.rate * 1e3, error, linewidth=1.2, **line)
+    held.axhline(cells.HOLD_FORCE, color=_INK, linewidth=0.8, linestyle=":")
+    held.set_ylim(1.55, 2.6)
+    lag = math.degrees(math.asin(FRICTION / STIFFNESS / cells.CIRCLE_RADIUS))
+    turned.axhline(-lag, color=_INK, linewidth=0.8, linestyle=":", label="lag of the spring")
+    turned.set_ylim(-4.0, 6.0)
+    for panel in (held, turned):
+        panel.legend(loc="upper right", fontsize=9, ncols=2)
+    names = list(figures)[::-1]
+    for y, name in enumerate(names):
+        values = [suite.hold_drift(run(CANDIDATES[name], cell, cells.HOLD), cell.rate) * 1e6 for cell in CELLS]
+        colour = _LINES["tracker"] if name == "tracker" else "#8A8A8A"
+        drifts.plot(np.maximum(values, _SMALLEST), np.full(len(values), y), "o", color=colour, alpha=0.7, markersize=6)
+    drifts.axvline(1.0, color=_LINES["difference"], linewidth=1.2, linestyle="--")
+    drifts.text(1.3, len(names) - 0.42, "limit 1 µm/s", color=_LINES["difference"], fontsize=9, va="center")
+    drifts.set_xscale("log")
+    drifts.set_ylim(-0.6, len(names) - 0.1)
+    drifts.set_yticks(range(len(names)), names)
+    for panel, title, x, y_label in (
+        (held, "held with 2 N", "time [ms]", "force [N]"),
+        (turned, "circle of 100 mm radius at 100 mm/s", "time [ms]", "friction to motion [deg]"),
+        (drifts, "hold drift in each of the 18 cells", f"drift [µm/s], {_SMALLEST:g} if less", ""),
+    ):
+        panel.set_title(title, fontsize=11, color=_INK)
+        panel.set_xlabel(x)
+        panel.set_ylabel(y_label)
+        panel.grid(True, color="#E6E6E6", linewidth=0.6)
+        panel.set_axisbelow(True)
+        for side in ("top", "right"):
+            panel.spines[side].set_visible(False)
     cell = f"{REFERENCE.grip.name} grip, {REFERENCE.quantisation_um:g} µm, {REFERENCE.rate:g} Hz"
     model = f"model C (F = {FRICTION:g} N, K = {STIFFNESS:g} N/m, B = {DAMPING:g} N s/m)"
     figure.suptitle(f"Velocity estimators in the loop: {model}; left and middle {cell}", fontsize=13, color=_INK)
     figure.savefig(path)
-
-
-def _style(axes: Axes, title: str, x: str, y: str) -> None:
-    axes.set_title(title, fontsize=11, color=_INK)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.grid(True, color="#E6E6E6", linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-
-
-def _held(axes: Axes) -> None:
-    for name in ("difference", "tracker"):
-        rows = run(CANDIDATES[name], REFERENCE, cells.HOLD)[2000:2150]
-        force = -rows["force"] @ cells.PUSH_DIRECTION
-        axes.plot(np.arange(len(force)) / REFERENCE.rate * 1e3, force, color=_LINES[name], linewidth=1.3, label=name)
-    axes.axhline(cells.HOLD_FORCE, color=_INK, linewidth=0.8, linestyle=":")
-    _style(axes, "held with 2 N", "time [ms]", "force [N]")
-    axes.legend(loc="upper right", fontsize=9, ncols=2)
-    axes.set_ylim(1.55, 2.6)
-
-
-def _turned(axes: Axes) -> None:
-    for name in ("difference", "tracker"):
-        rows = run(CANDIDATES[name], REFERENCE, cells.CIRCLE)[1000:1300]
-        v, f = rows["velocity"], -rows["force"]
-        error = np.degrees(np.arctan2(v[:, 0] * f[:, 1] - v[:, 1] * f[:, 0], np.sum(v * f, axis=1)))
-        axes.plot(np.arange(len(error)) / REFERENCE.rate * 1e3, error, color=_LINES[name], linewidth=1.2, label=name)
-    lag = math.degrees(math.asin(FRICTION / STIFFNESS / cells.CIRCLE_RADIUS))
-    axes.axhline(-lag, color=_INK, linewidth=0.8, linestyle=":", label="lag of the spring")
-    _style(axes, "circle of 100 mm radius at 100 mm/s", "time [ms]", "friction to motion [deg]")
-    axes.legend(loc="upper right", fontsize=9, ncols=2)
-    axes.set_ylim(-4.0, 6.0)
-
-
-def _drifts(axes: Axes, figures: dict[str, Figures]) -> None:
-    names = list(figures)[::-1]
-    for y, name in enumerate(names):
-        drifts = [suite.hold_drift(run(CANDIDATES[name], cell, cells.HOLD), cell.rate) * 1e6 for cell in CELLS]
-        colour = _LINES["tracker"] if name == "tracker" else "#8A8A8A"
-        axes.plot(np.maximum(drifts, _SMALLEST), np.full(len(drifts), y), "o", color=colour, alpha=0.7, markersize=6)
-    axes.axvline(1.0, color=_LINES["difference"], linewidth=1.2, linestyle="--")
-    axes.text(1.3, len(names) - 0.42, "limit 1 µm/s", color=_LINES["difference"], fontsize=9, va="center")
-    axes.set_xscale("log")
-    axes.set_ylim(-0.6, len(names) - 0.1)
-    _style(axes, "hold drift in each of the 18 cells", f"drift [µm/s], {_SMALLEST:g} if less", "")
-    axes.set_yticks(range(len(names)), names)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
