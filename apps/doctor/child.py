@@ -60,18 +60,38 @@ def call_in_child(
     """
     module, name = function.split(":")
     question = json.dumps([sys.path, module, name, arguments])
-    child = None
+    child, start = None, time.monotonic()
     try:
         with _uninterrupted():  # an interrupt in here would leave the child running
-            child = _start(question)
-        output, words = _wait(child, timeout, waiting)
+            # A new session prevents terminal signals from interrupting the child, which would print a traceback.
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-c", _CODE, question],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=os.name == "posix",
+            )
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                output, words = child.communicate(timeout=_LOOK)
+                break
+            passed = time.monotonic() - start
+            if passed > timeout:
+                raise NoAnswer(f"no answer within {timeout:g} s")
+            waiting(passed)
+    except OSError as error:
+        raise NoAnswer(f"{sys.executable} cannot be started again: {error.strerror}") from error
     finally:
         if child is not None:
             child.kill()
             with child:  # waits for its end and closes the pipes
                 pass
-    if child.returncode != 0:
-        raise NoAnswer(_last_words(child.returncode, words))
+    lines = [line.strip() for line in words.decode(errors="replace").splitlines() if line.strip()]
+    if child.returncode > 0:  # the last line of an exception
+        raise NoAnswer(lines[-1] if lines else f"exit status {child.returncode}")
+    if child.returncode < 0:  # the first line of an abort
+        names = {number.value: number.name for number in signal.Signals}
+        raise NoAnswer(": ".join([names.get(-child.returncode, f"signal {-child.returncode}"), *lines[:1]]))
     try:
         return json.loads(output.splitlines()[-1])
     except (ValueError, IndexError):
@@ -95,41 +115,3 @@ def _uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if held and callable(before):
         before(*held[0])
-
-
-def _start(question: str) -> subprocess.Popen[bytes]:
-    # A new session prevents terminal signals from interrupting the child, which would print a traceback.
-    try:
-        return subprocess.Popen(
-            [sys.executable, "-P", "-c", _CODE, question],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=os.name == "posix",
-        )
-    except OSError as error:
-        raise NoAnswer(f"{sys.executable} cannot be started again: {error.strerror}") from error
-
-
-def _wait(child: subprocess.Popen[bytes], timeout: float, waiting: Callable[[float], None]) -> tuple[bytes, bytes]:
-    start = time.monotonic()
-    while True:
-        try:
-            return child.communicate(timeout=_LOOK)
-        except subprocess.TimeoutExpired:
-            passed = time.monotonic() - start
-            if passed > timeout:
-                raise NoAnswer(f"no answer within {timeout:g} s") from None
-            waiting(passed)
-
-
-def _last_words(status: int, words: bytes) -> str:
-    """Return the error message of a failed child.
-
-    It is the last line of an exception, or the first line of an abort.
-    """
-    lines = [line.strip() for line in words.decode(errors="replace").splitlines() if line.strip()]
-    if status > 0:
-        return lines[-1] if lines else f"exit status {status}"
-    names = {number.value: number.name for number in signal.Signals}
-    return ": ".join([names.get(-status, f"signal {-status}"), *lines[:1]])

@@ -165,18 +165,15 @@ def describe(findings: Mapping[str, Finding]) -> str:
         if CHECKS[name].group != heading:
             heading = CHECKS[name].group
             lines += ["", heading]
-        lines += _entry(f"  {finding.severity:<7}  {name:<{longest}}  ", finding, width)
+        begin = f"  {finding.severity:<7}  {name:<{longest}}  "
+        options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+        found = _UNIT.sub("\0", finding.found)
+        wrapped = textwrap.wrap(found, width, initial_indent=begin, subsequent_indent=" " * len(begin), **options)
+        lines += [line.replace("\0", " ") for line in wrapped]
+        lines += [_PASTE + line for line in finding.fix.splitlines()]
     if any(finding.fix for finding in findings.values()):
         lines += ["", "The lines below a finding fix it; paste them into a shell."]
     return printable("\n".join([*lines, "", verdict(findings)]).lstrip("\n"))
-
-
-def _entry(begin: str, finding: Finding, width: int) -> list[str]:
-    indent = " " * len(begin)
-    options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-    found = _UNIT.sub("\0", finding.found)
-    wrapped = textwrap.wrap(found, width, initial_indent=begin, subsequent_indent=indent, **options)
-    return [*(line.replace("\0", " ") for line in wrapped), *(_PASTE + line for line in finding.fix.splitlines())]
 
 
 def verdict(findings: Mapping[str, Finding]) -> str:
@@ -189,21 +186,17 @@ def verdict(findings: Mapping[str, Finding]) -> str:
         others = len(problems) - len(vital)
         more = f", and {_count(others, 'more problem')}" if others else ""
         return f"does not work yet: {', '.join(vital)}{more}{noted}"
-    if problems:
-        return f"works, but {_consequence(problems)}{noted}"
-    if not findings.keys() >= _TIMING:
-        return f"no problem found in {_count(len(findings), 'check')}{noted}"
-    return f"ready for 1 kHz with real-time priority{noted}"
-
-
-def _consequence(problems: list[str]) -> str:
     if "scheduling" in problems:
         rest = [name for name in problems if name not in _TIMING]
         more = f", and with {_count(len(rest), 'more problem')}: {', '.join(rest)}" if rest else ""
-        return f"without real-time priority, so ticks will be late at times{more}"
+        return f"works, but without real-time priority, so ticks will be late at times{more}{noted}"
     if problems == ["timer"]:
-        return "ticks come late on this machine: do not hold a real device"
-    return f"with {_count(len(problems), 'problem')}: {', '.join(problems)}"
+        return f"works, but ticks come late on this machine: do not hold a real device{noted}"
+    if problems:
+        return f"works, but with {_count(len(problems), 'problem')}: {', '.join(problems)}{noted}"
+    if not findings.keys() >= _TIMING:
+        return f"no problem found in {_count(len(findings), 'check')}{noted}"
+    return f"ready for 1 kHz with real-time priority{noted}"
 
 
 def _problems(findings: Mapping[str, Finding]) -> list[str]:

@@ -186,51 +186,41 @@ def encoding_of_output() -> str:
 def encoding(machine: Machine, output: Callable[[], str] = encoding_of_output) -> Finding:
     """Check that all characters can be printed and used in file names."""
     printed, named = output(), sys.getfilesystemencoding()
-    poor = [
-        f"{what} ({code})"
-        for what, code in (("standard output", printed), ("file names", named))
-        if not _is_unicode(code)
-    ]
+    poor = []
+    for kind, code in (("standard output", printed), ("file names", named)):
+        name = ""
+        with contextlib.suppress(LookupError):
+            name = codecs.lookup(code).name
+        if not name.startswith("utf"):
+            poor.append(f"{kind} ({code})")
     if not poor:
         return ok(f"all letters can be printed ({printed}) and be in file names ({named})")
     return note(f"not every letter can be used: {', '.join(poor)}", "export PYTHONUTF8=1 LANG=C.UTF-8")
 
 
-def _is_unicode(name: str) -> bool:
-    try:
-        return codecs.lookup(name).name.startswith("utf")
-    except LookupError:
-        return False
-
-
 # --- live view ----------------------------------------------------------------------------------------------------
 
-OPENGL = {"libEGL.so.1": "libegl1", "libGL.so.1": "libgl1"}
+
+def _debian_package(library: str) -> str:
+    """Return the package of a library such as ``libxcb.so.1``, by the naming rule of Debian."""
+    name, _, version = library.lower().partition(".so.")
+    if name in {"libglib-2.0", "libgthread-2.0"}:
+        name = "libglib2.0"
+    return f"{name}-{version}" if name[-1].isdecimal() else f"{name}{version}"
+
+
+OPENGL = {library: _debian_package(library) for library in ("libEGL.so.1", "libGL.so.1")}
 WINDOW = {
-    "libX11.so.6": "libx11-6",
-    "libdbus-1.so.3": "libdbus-1-3",
-    "libfontconfig.so.1": "libfontconfig1",
-    "libfreetype.so.6": "libfreetype6",
-    "libglib-2.0.so.0": "libglib2.0-0",
-    "libgthread-2.0.so.0": "libglib2.0-0",
-    "libxkbcommon.so.0": "libxkbcommon0",
-    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
-    "libX11-xcb.so.1": "libx11-xcb1",
-    "libxcb.so.1": "libxcb1",
-    "libxcb-cursor.so.0": "libxcb-cursor0",
-    "libxcb-icccm.so.4": "libxcb-icccm4",
-    "libxcb-image.so.0": "libxcb-image0",
-    "libxcb-keysyms.so.1": "libxcb-keysyms1",
-    "libxcb-randr.so.0": "libxcb-randr0",
-    "libxcb-render.so.0": "libxcb-render0",
-    "libxcb-render-util.so.0": "libxcb-render-util0",
-    "libxcb-shape.so.0": "libxcb-shape0",
-    "libxcb-shm.so.0": "libxcb-shm0",
-    "libxcb-sync.so.1": "libxcb-sync1",
-    "libxcb-util.so.1": "libxcb-util1",
-    "libxcb-xfixes.so.0": "libxcb-xfixes0",
-    "libxcb-xkb.so.1": "libxcb-xkb1",
+    library: _debian_package(library)
+    for library in (
+        *("libX11.so.6", "libdbus-1.so.3", "libfontconfig.so.1", "libfreetype.so.6", "libglib-2.0.so.0"),
+        *("libgthread-2.0.so.0", "libxkbcommon.so.0", "libxkbcommon-x11.so.0", "libX11-xcb.so.1", "libxcb.so.1"),
+        *("libxcb-cursor.so.0", "libxcb-icccm.so.4", "libxcb-image.so.0", "libxcb-keysyms.so.1"),
+        *("libxcb-randr.so.0", "libxcb-render.so.0", "libxcb-render-util.so.0", "libxcb-shape.so.0"),
+        *("libxcb-shm.so.0", "libxcb-sync.so.1", "libxcb-util.so.1", "libxcb-xfixes.so.0", "libxcb-xkb.so.1"),
+    )
 }
+"""Libraries, with their Debian packages."""
 
 
 def loads(library: str) -> bool:

@@ -137,8 +137,13 @@ def mapped(machine: Machine) -> str:
 
 def stale_files(machine: Machine, now: Callable[[], float] = time.time, temporary: Path | None = None) -> Finding:
     """Check for shared-memory files left by killed runs."""
-    folders = dict.fromkeys([machine.path(SHARED), temporary or Path(tempfile.gettempdir())])
-    candidates = [path for folder in folders for path in _own_old_files(machine, folder, now())]
+    candidates = []  # old files whose processes, if any, belong to this user
+    for folder in dict.fromkeys([machine.path(SHARED), temporary or Path(tempfile.gettempdir())]):
+        for path in sorted(folder.glob("haptics-*")):
+            if _SHARED_FILE.fullmatch(path.name):
+                status = path.stat()
+                if now() - status.st_mtime > _YOUNG and (machine.is_root or status.st_uid == machine.user):
+                    candidates.append(path)
     in_use = mapped(machine) if candidates else ""
     left = [path for path in candidates if path.name not in in_use]
     if not left:
@@ -149,14 +154,3 @@ def stale_files(machine: Machine, now: Callable[[], float] = time.time, temporar
         f"killed runs have left {len(left)} files ({_amount(size)}) in {left[0].parent}; nobody uses them",
         f"rm -f {' '.join(patterns)}",
     )
-
-
-def _own_old_files(machine: Machine, folder: Path, now: float) -> list[Path]:
-    """Return old shared-memory files whose processes, if any, belong to this user."""
-    found = []
-    for path in sorted(folder.glob("haptics-*")):
-        if _SHARED_FILE.fullmatch(path.name):
-            status = path.stat()
-            if now - status.st_mtime > _YOUNG and (machine.is_root or status.st_uid == machine.user):
-                found.append(path)
-    return found

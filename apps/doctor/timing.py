@@ -31,26 +31,38 @@ _GOOD = 0.001
 
 def _measure(machine: Machine) -> dict[str, Any]:
     """Measure in a new process and show the progress."""
-
-    def waiting(passed: float) -> None:
-        machine.show(f"{bar(min(passed / DURATION, 1.0))} timer: waiting for {DURATION * RATE:.0f} deadlines")
-
-    answer: dict[str, Any] = call_in_child("apps.doctor.timing:measure_delays", DURATION, RATE, waiting=waiting)
+    words = f"timer: waiting for {DURATION * RATE:.0f} deadlines"
+    answer: dict[str, Any] = call_in_child(
+        "apps.doctor.timing:measure_delays",
+        DURATION,
+        RATE,
+        waiting=lambda passed: machine.show(f"{bar(min(passed / DURATION, 1.0))} {words}"),
+    )
     return answer
 
 
 def timer(machine: Machine, _measure: Callable[[Machine], dict[str, Any]] = _measure) -> Finding:
     """Measure the latency and judge it."""
     facts = _measure(machine)
-    severity = severity_of(facts)
+    severity, stolen = severity_of(facts), facts["usage"]["stolen_s"]
     found = (
         f"deadlines of {RATE:g} Hz met with a delay of median {facts['p50_us']:.0f}, 99 % {facts['p99_us']:.0f}, "
         f"99.9 % {facts['p999_us']:.0f}, max {facts['max_us']:.0f} us; "
         f"{100 * facts['missed_share']:.2g} % came more than 1 ms late"
     )
-    if facts["usage"]["stolen_s"]:
-        found += f"; the host took {1e3 * facts['usage']['stolen_s']:.0f} ms meanwhile"
-    return Finding(severity, found, "\n".join(_fix(facts)) if severity != Severity.OK else "", facts)
+    if stolen:
+        found += f"; the host took {1e3 * stolen:.0f} ms meanwhile"
+    if severity == Severity.OK:
+        return Finding(severity, found, "", facts)
+    lacking = {"scheduling": facts["realtime"] != "fifo", "cpu-dma-latency": not facts["low_latency"], "timer": True}
+    checks = [name for name, lacks in lacking.items() if lacks]
+    if len(checks) > 1:
+        advice = "# mend first what these find, then measure once more:"
+    elif stolen:
+        advice = "# the host gave the processor to others; measure again when it is less busy:"
+    else:
+        advice = "# all rights were granted: see what else is running (top), then measure once more:"
+    return Finding(severity, found, f"{advice}\n{program()} doctor {' '.join(checks)}", facts)
 
 
 def severity_of(facts: dict[str, Any]) -> Severity:
@@ -64,21 +76,6 @@ def severity_of(facts: dict[str, Any]) -> Severity:
         and facts["max_us"] <= 1e6 * limits.longest_gap
     )
     return Severity.NOTE if fit else Severity.PROBLEM
-
-
-def _fix(facts: dict[str, Any]) -> list[str]:
-    checks = ["timer"]
-    if not facts["low_latency"]:
-        checks.insert(0, "cpu-dma-latency")
-    if facts["realtime"] != "fifo":
-        checks.insert(0, "scheduling")
-    if len(checks) > 1:
-        lines = ["# mend first what these find, then measure once more:"]
-    elif facts["usage"]["stolen_s"]:
-        lines = ["# the host gave the processor to others; measure again when it is less busy:"]
-    else:
-        lines = ["# all rights were granted: see what else is running (top), then measure once more:"]
-    return [*lines, f"{program()} doctor {' '.join(checks)}"]
 
 
 def measure_delays(duration: float, rate: float) -> dict[str, Any]:
@@ -186,17 +183,12 @@ def clock_source(machine: Machine, measure: Callable[[], float] = reading_time) 
     words = f"time comes from {source}; one reading takes {1e9 * cost:.0f} ns"
     if source in _GOOD_SOURCES or cost < _SLOW_READING:
         return ok(words)
-    better = [
-        name for name in (machine.read(f"{CLOCK_SOURCE}/available_clocksource") or "").split() if name in _GOOD_SOURCES
-    ]
-    if better:
-        fix = [f"echo {better[0]} | {machine.sudo}tee {CLOCK_SOURCE}/current_clocksource"]
-    else:
-        fix = [
-            "# no better clock is on offer; the kernel's log may say why:",
-            f"{machine.sudo}dmesg | grep -i -e clocksource -e tsc",
-        ]
-    return note(f"{words}, which is slow", *fix)
+    words += ", which is slow"
+    for name in (machine.read(f"{CLOCK_SOURCE}/available_clocksource") or "").split():
+        if name in _GOOD_SOURCES:
+            return note(words, f"echo {name} | {machine.sudo}tee {CLOCK_SOURCE}/current_clocksource")
+    why = "# no better clock is on offer; the kernel's log may say why:"
+    return note(words, why, f"{machine.sudo}dmesg | grep -i -e clocksource -e tsc")
 
 
 def usable_processors() -> int:
@@ -209,8 +201,10 @@ def usable_processors() -> int:
 def cores(machine: Machine, count: Callable[[], int] = usable_processors) -> Finding:
     """Check that servo and view can run in parallel."""
     number = count()
-    share = _quota(machine)
-    if share is not None and share < number:
+    # processor time of the control group, in units of processors
+    words = (machine.read("/sys/fs/cgroup/cpu.max") or "max 1").split()
+    limited = len(words) == 2 and words[0].isdecimal() and words[1].isdecimal() and int(words[1]) > 0
+    if limited and (share := int(words[0]) / int(words[1])) < number:
         return note(
             f"this container may use {share:g} processors' time; when it is spent, everything in it stops for a while",
             "# start the container without a limit of processor time (docker: no --cpus, no --cpu-quota)",
@@ -221,14 +215,6 @@ def cores(machine: Machine, count: Callable[[], int] = usable_processors) -> Fin
             "# nothing can be done here; run without the view to leave the servo more time: --headless",
         )
     return ok(f"{number} processors: the servo has one while the view draws")
-
-
-def _quota(machine: Machine) -> float | None:
-    """Return the processor time limit of the control group in processors, or None if unlimited."""
-    words = (machine.read("/sys/fs/cgroup/cpu.max") or "max 1").split()
-    if len(words) != 2 or not words[0].isdecimal() or not words[1].isdecimal() or int(words[1]) == 0:
-        return None
-    return int(words[0]) / int(words[1])
 
 
 _HYPERVISORS = re.compile(
@@ -387,24 +373,17 @@ def cpu_dma_latency(machine: Machine, granted: Granted = granted) -> Finding:
         return note(
             f"{LATENCY_DEVICE} cannot be written, even by root", _NOTHING_INSIDE, f"#   --device {LATENCY_DEVICE}"
         )
-    return note(
-        f"{LATENCY_DEVICE} may not be written; an idle processor sleeps deeply and wakes up late",
-        machine.join_group(GROUP),
-        *_latency_lines(machine),
-        LOG_IN_AGAIN,
-    )
-
-
-def _latency_lines(machine: Machine) -> tuple[str, ...]:
-    if not machine.path("/run/udev").exists():
-        return (
-            f"{machine.sudo}chgrp {GROUP} {LATENCY_DEVICE} && {machine.sudo}chmod 660 {LATENCY_DEVICE}",
-            "# until the next start: there is no udev here that would do it again",
-        )
-    return (
+    fix = (
         f"echo '{LATENCY_RULE}' | {machine.sudo}tee /etc/udev/rules.d/70-haptics-latency.rules",
         f"{machine.sudo}udevadm control --reload && {machine.sudo}udevadm trigger --sysname-match=cpu_dma_latency",
     )
+    if not machine.path("/run/udev").exists():
+        fix = (
+            f"{machine.sudo}chgrp {GROUP} {LATENCY_DEVICE} && {machine.sudo}chmod 660 {LATENCY_DEVICE}",
+            "# until the next start: there is no udev here that would do it again",
+        )
+    words = f"{LATENCY_DEVICE} may not be written; an idle processor sleeps deeply and wakes up late"
+    return note(words, machine.join_group(GROUP), *fix, LOG_IN_AGAIN)
 
 
 def throttling(machine: Machine) -> Finding:

@@ -8,11 +8,11 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from apps.doctor.child import NoAnswer, call_in_child
 from apps.doctor.machine import LOG_IN_AGAIN, Finding, Machine, container, note, ok, problem, program
@@ -264,14 +264,29 @@ def rules(families: Iterable[Family] = FAMILIES) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """Token of a rule, ``KEY{attribute}operator"value"``."""
 
     key: str
     attribute: str
     operator: str
     value: str
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it is a condition; otherwise it assigns a property."""
+        return self.operator in {"==", "!="}
+
+    def holds(self, facts: Mapping[tuple[str, str], str]) -> bool:
+        """Return True if the condition holds for the `facts` of a device file.
+
+        A condition about an unknown property does not hold.
+        """
+        value = facts.get((self.key, self.attribute))
+        if value is None:
+            return self.operator == "!="
+        found = any(fnmatch.fnmatchcase(value, pattern) for pattern in self.value.split("|"))
+        return found == (self.operator == "==")
 
 
 @dataclass(frozen=True)
@@ -292,48 +307,12 @@ class Access:
         )
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """Device file with the properties that rules can match."""
-
-    facts: dict[tuple[str, str], str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, identity: str, node: Node) -> _Candidate:
-        vendor, product = identity.split(":")
-        kernel = {Node.USB: "1-1", Node.HIDRAW: "hidraw0", Node.TTY: "ttyACM0"}[node]
-        facts = {
-            ("ACTION", ""): "add",
-            ("SUBSYSTEM", ""): str(node),
-            ("SUBSYSTEMS", ""): "usb",
-            ("KERNEL", ""): kernel,
-            ("ATTRS", "idVendor"): vendor,
-            ("ATTRS", "idProduct"): product,
-        }
-        if node is Node.USB:
-            facts |= {("ATTR", "idVendor"): vendor, ("ATTR", "idProduct"): product, ("ENV", "DEVTYPE"): "usb_device"}
-        return cls(facts)
-
-    def fits(self, token: Token) -> bool:
-        """Return True if a condition holds.
-
-        A condition about an unknown property does not hold.
-        """
-        value = self.facts.get((token.key, token.attribute))
-        if value is None:
-            return token.operator == "!="
-        found = any(fnmatch.fnmatchcase(value, pattern) for pattern in token.value.split("|"))
-        return found == (token.operator == "==")
-
-
 def parse(text: str) -> list[list[Token]]:
     """Return the rules of a file as lists of tokens; lines that are not rules are ignored."""
     joined = re.sub(r"\\\n\s*", "", text)
     lines = (line.strip() for line in joined.splitlines())
-    found = [
-        [Token(key, name, *rest) for key, name, *rest in _TOKEN.findall(line)] for line in lines if line[:1] != "#"
-    ]
-    return [tokens for tokens in found if tokens]
+    found = [[Token(*token) for token in _TOKEN.findall(line)] for line in lines if line[:1] != "#"]
+    return list(filter(None, found))
 
 
 def rule_files(machine: Machine) -> list[Path]:
@@ -358,33 +337,33 @@ def read_rules(machine: Machine) -> dict[str, list[list[Token]]]:
 
 def access(files: dict[str, list[list[Token]]], identity: str, node: Node) -> Access:
     """Return the permissions that the rules of `files` grant for the file `node` of the device `identity`."""
-    candidate, granted = _Candidate.of(identity, node), Access()
-    for name, content in files.items():
-        for rule in _applying(content, candidate):
-            granted = _assign(granted, rule, in_time=name < SEAT)
-    return granted
-
-
-def _applying(content: list[list[Token]], candidate: _Candidate) -> Iterator[list[Token]]:
-    """Yield the rules of a file whose conditions hold, with the same handling of jumps as udev."""
-    label = ""
-    for rule in content:
-        if label and not any(token.key == "LABEL" and token.value == label for token in rule):
-            continue
-        label = ""
-        if all(candidate.fits(token) for token in rule if token.operator in {"==", "!="}):
-            yield rule
-            label = next((token.value for token in rule if token.key == "GOTO"), "")
-
-
-def _assign(granted: Access, rule: list[Token], *, in_time: bool) -> Access:
-    for token in rule:
-        if token.operator in {"==", "!="}:
-            continue
-        if token.key == "TAG" and token.value == "uaccess" and in_time:
-            granted = replace(granted, tagged=token.operator != "-=")
-        elif token.key == "MODE" and re.fullmatch(r"0?[0-7]{3}", token.value):
-            granted = replace(granted, mode=int(token.value, 8))
-        elif token.key == "GROUP":
-            granted = replace(granted, group=token.value)
+    vendor, product = identity.split(":")
+    facts = {
+        ("ACTION", ""): "add",
+        ("SUBSYSTEM", ""): str(node),
+        ("SUBSYSTEMS", ""): "usb",
+        ("KERNEL", ""): {Node.USB: "1-1", Node.HIDRAW: "hidraw0", Node.TTY: "ttyACM0"}[node],
+        ("ATTRS", "idVendor"): vendor,
+        ("ATTRS", "idProduct"): product,
+    }
+    if node is Node.USB:
+        facts |= {("ATTR", "idVendor"): vendor, ("ATTR", "idProduct"): product, ("ENV", "DEVTYPE"): "usb_device"}
+    granted = Access()
+    for file, content in files.items():
+        label = ""  # jumps are handled as by udev
+        for rule in content:
+            if label and not any(token.key == "LABEL" and token.value == label for token in rule):
+                continue
+            label = ""
+            if not all(token.holds(facts) for token in rule if token.is_condition):
+                continue
+            for key, _, operator, value in (token for token in rule if not token.is_condition):
+                if key == "TAG" and value == "uaccess" and file < SEAT:
+                    granted = replace(granted, tagged=operator != "-=")
+                elif key == "MODE" and re.fullmatch(r"0?[0-7]{3}", value):
+                    granted = replace(granted, mode=int(value, 8))
+                elif key == "GROUP":
+                    granted = replace(granted, group=value)
+                elif key == "GOTO":
+                    label = value
     return granted
