@@ -48,14 +48,6 @@ class EmulatedInverse3(Inverse3):
 
     def _far_end(self, resources: contextlib.ExitStack) -> Address:
         own = self.settings
-        table = {
-            "device_id": own.device_id or _DEVICE_ID,
-            "kind": own.kind,
-            "plane": own.plane,
-            "hand": own.hand,
-            "seed": own.seed,
-            "mass": own.mass,
-            "damping": own.damping,
-            "faults": list(own.wire_faults),
-        }
+        table = {name: getattr(own, name) for name in ("kind", "plane", "hand", "seed", "mass", "damping")}
+        table |= {"device_id": own.device_id or _DEVICE_ID, "faults": list(own.wire_faults)}
         return parse_address(resources.enter_context(child.spawn("devices.emulators.inverse3", table, "service")))

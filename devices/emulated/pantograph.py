@@ -52,12 +52,6 @@ class EmulatedPantograph(Pantograph):
 
     def _far_end(self, resources: contextlib.ExitStack) -> str:
         own = self.settings
-        table = {
-            "mechanism": own.mechanism,
-            "hand": own.hand,
-            "seed": own.seed,
-            "mass": own.mass,
-            "damping": own.damping,
-            "faults": list(own.wire_faults),
-        }
+        table = {name: getattr(own, name) for name in ("mechanism", "hand", "seed", "mass", "damping")}
+        table["faults"] = list(own.wire_faults)
         return resources.enter_context(child.spawn("devices.emulators.hapi", table, "board"))

@@ -12,5 +12,6 @@ occur on both sides.
 - `devices.emulators.arm`: drive and force sensor of one arm, moved by the motors and held by a hand.
 
 They share `usb_bus` (devices, clocks and backend of an emulated USB bus), `loop` (event loop and server threads),
-`child` (emulators in separate processes), `handle` (the moving handle) and `wire_faults` (faults on demand).
+`child` (emulators in separate processes), `handle` (the moving handle), `sensor` (stream of a force sensor) and
+`wire_faults` (faults on demand).
 """

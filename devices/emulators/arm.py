@@ -61,32 +61,21 @@ SETTLING = 8000
 _NEVER = 2**62
 """Step number that is never reached."""
 
-SCENE = np.dtype(
-    [
-        *BODY_FIELDS,
-        ("sensor", WRENCH),
-        ("last_velocity", "<f8", (2,)),
-        ("acceleration", "<f8", (2,)),
-        ("ratio", "<f8", (2,)),
-        ("sign", "<f8", (2,)),
-    ]
-)
+_VECTORS = ("last_velocity", "acceleration", "ratio", "sign")
+
+SCENE = np.dtype([*BODY_FIELDS, ("sensor", WRENCH), *((name, "<f8", (2,)) for name in _VECTORS)])
 """Record of arm, hand and sensor; ``acceleration`` of the handle is its mean over the latest slices [m/s^2], ``ratio``
 the turns of each motor per turn of its joint, ``sign`` the sign of the ratio.
 """
 
 
 @kernel
-def _settle(record: Any, steps: int) -> None:
-    """Simulate the disarmed arm until friction stops it."""
+def _place(record: Any, steps: int) -> None:
+    """Simulate the disarmed arm until friction stops it, and compute the position of the handle."""
     s = record[0]
     for _ in range(steps):
         step_plant(s.arm, s.drives, s.motor_torque, s.scratch)
-
-
-@kernel
-def _set_position(record: Any) -> None:
-    place_handle(record[0])
+    place_handle(s)
 
 
 @kernel
@@ -160,9 +149,7 @@ class ArmPlant:
         record["ratio"], record["sign"] = ratios, np.copysign(1.0, ratios)
         record["drives"] = body.new_plant(record["arm"], self._hand.start, STEP)
         record["grip_stiffness"], record["grip_damping"] = self._hand.stiffness, self._hand.damping
-        if body.gravity > 0.0:
-            _settle(record, SETTLING)
-        _set_position(record)
+        _place(record, SETTLING if body.gravity > 0.0 else 0)
         fill_wrench(record["sensor"], sensor or WrenchSettings(), body.handle_mass, body.gravity, seed)
         record["target"] = record["next_target"] = record["handle"]
         self._rotor, self._rotor_speed = record["arm"]["rotor"][0], record["arm"]["rotor_speed"][0]
@@ -281,7 +268,7 @@ class ArmBoard(EmulatedOdrive):
     ) -> None:
         super().__init__(plant, time=time, faults=motor_faults)
         self._sensor_faults = sensor_faults or WireFaults({})
-        self._set_origin(math.inf)
+        self.faults.origin = self._sensor_faults.origin = math.inf
         self._test_duration, self._driven_since = WATCHDOG_TESTED * watchdog, math.inf
         gains = gains_for(body)
         for axis in self.inside.axes:
@@ -304,12 +291,9 @@ class ArmBoard(EmulatedOdrive):
                 driven = all(axis.driven for axis in self.inside.axes)
                 self._driven_since = min(self._driven_since, self.now) if driven else math.inf
                 if self.now - self._driven_since >= self._test_duration:
-                    self._set_origin(self.now)
+                    self.faults.origin = self._sensor_faults.origin = self.now
                     self.plant.begin()
             return super().catch_up()
-
-    def _set_origin(self, instant: float) -> None:
-        self.faults.origin = self._sensor_faults.origin = instant
 
     # --- interface to the sensor -------------------------------------------------------------------------------------
 
@@ -367,8 +351,8 @@ def emulator(table: dict[str, Any]) -> Iterator[tuple[str, Callable[[], None]]]:
     plant = ArmPlant(body, table["ratios"], workspace, table["hand"], table["seed"], mounting)
     name = table["sensor"]["name"]
     faults = WireFaults(sensor_faults(name), of_part(SENSOR, table["faults"]))
-    motor_faults = of_part(MOTORS, table["faults"])
-    board = ArmBoard(plant, body, motor_faults, faults, fastest=table["fastest"], watchdog=table["watchdog"])
+    timing = {name: table[name] for name in ("fastest", "watchdog")}
+    board = ArmBoard(plant, body, of_part(MOTORS, table["faults"]), faults, **timing)
     sensor, located = make_sensor(name, table["sensor"], board.wrench, board.sensor_faults)
     with serving(EmulatedOdriveBackend(board), table["log"]) as (address, loop, serve), sensor.within(loop):
         yield f"{address} {json.dumps(located)}", serve

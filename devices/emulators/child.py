@@ -61,7 +61,14 @@ def spawn(module: str, table: Mapping[str, Any], name: str, farewell: float = FA
         If the process does not start.
     """
     path = os.pathsep.join(part for part in (str(_ROOT), os.environ.get("PYTHONPATH", "")) if part)
-    ours, its_own = _divide_processors()
+    # The emulator's processor depends on the process ID, so that simultaneous sessions use different ones. A thread
+    # with only one processor keeps it, and the emulator gets all others.
+    found = sorted(os.sched_getaffinity(0))
+    if len(found) > 1:
+        its_own = {found[os.getpid() % len(found)]}
+        ours = set(found) - its_own
+    else:
+        ours, its_own = set(found), set(range(os.cpu_count() or 1)) - set(found) or set(found)
     with _affinity(its_own):  # inherited by the process
         process = subprocess.Popen(
             [sys.executable, "-m", "devices.emulators.child", module, json.dumps(table)],
@@ -72,28 +79,21 @@ def spawn(module: str, table: Mapping[str, Any], name: str, farewell: float = FA
             start_new_session=True,  # signals from a terminal to the driver must not reach it
         )
     with process, _affinity(ours):
+        assert process.stdin is not None and process.stdout is not None
         try:
-            yield _read_address(process, name)
+            ready, _, _ = select.select([process.stdout], [], [], START)
+            line = process.stdout.readline().decode().strip() if ready else ""
+            if not line:
+                raise DeviceOpenError(f"the emulated {name} did not start.")
+            if not line.startswith(_PLACES):
+                raise ConfigurationError(line)
+            yield line
         finally:
-            assert process.stdin is not None
             process.stdin.close()
             try:
                 process.wait(farewell)
             except subprocess.TimeoutExpired:
                 process.kill()
-
-
-def _divide_processors() -> tuple[set[int], set[int]]:
-    """Divide the processors of the calling thread: a set for the thread, and a set for an emulator.
-
-    The emulator's processor depends on the process ID, so that simultaneous sessions use different ones. A thread with
-    only one processor keeps it, and the emulator gets all others.
-    """
-    found = sorted(os.sched_getaffinity(0))
-    if len(found) > 1:
-        its_own = {found[os.getpid() % len(found)]}
-        return set(found) - its_own, its_own
-    return set(found), set(range(os.cpu_count() or 1)) - set(found) or set(found)
 
 
 @contextlib.contextmanager
@@ -107,17 +107,6 @@ def _affinity(processors: set[int]) -> Iterator[None]:
     finally:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, before)
-
-
-def _read_address(process: subprocess.Popen[bytes], name: str) -> str:
-    assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], START)
-    line = process.stdout.readline().decode().strip() if ready else ""
-    if not line:
-        raise DeviceOpenError(f"the emulated {name} did not start.")
-    if not line.startswith(_PLACES):
-        raise ConfigurationError(line)
-    return line
 
 
 # --- in the process of the emulator ----------------------------------------------------------------------------------

@@ -25,11 +25,9 @@ import os
 import select
 import struct
 import sys
-import threading
 import time
-import tty
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +35,7 @@ import numpy as np
 
 from devices.emulators.handle import SimulatedHandle
 from devices.emulators.loop import BlockingDevice
+from devices.emulators.sensor import PseudoTerminal
 from devices.emulators.wire_faults import HAPI_FAULTS, WireFaults
 from haptics.device import Vector
 
@@ -102,7 +101,7 @@ PROFILES = {
 }
 
 
-class Arms:
+class Arms(SimulatedHandle):
     """Two arms, a handle, and its operator or hand.
 
     Initially the operator holds the arms at their home pose. After the first set-up of the board, the operator holds on
@@ -114,33 +113,19 @@ class Arms:
         Geometry of the arms.
     hand : mapping or None
         Table ``hand`` of a virtual joystick.
-    seed : int
-        Seed of the hand's random numbers.
-    mass, damping : float
-        Mass [kg] and damping [N s/m] of the handle.
+    settings
+        ``seed`` of the hand's random numbers, ``mass`` [kg] and ``damping`` [N s/m] of the handle.
     """
 
-    def __init__(
-        self, profile: Profile, hand: Mapping[str, Any] | None, *, seed: int = 0, mass: float, damping: float
-    ) -> None:
+    def __init__(self, profile: Profile, hand: Mapping[str, Any] | None, **settings: Any) -> None:
         self.profile = profile
         width, height = profile.room
-        self._handle = SimulatedHandle(
-            _SUBSTEP,
-            hand,
-            half_width=width,
-            half_height=height,
-            substep=_SUBSTEP,
-            mass=mass,
-            damping=damping,
-            seed=seed,
-        )
-        self.joystick, self._clock = self._handle.joystick, self._handle.clock
+        super().__init__(_SUBSTEP, hand, half_width=width, half_height=height, substep=_SUBSTEP, **settings)
         self.go_home()
 
     def go_home(self) -> None:
         """Return the arms to the home pose, held by the operator."""
-        self._handle.restart()
+        self.restart()
         self._released: float | None = None
 
     def release(self, now: float) -> None:
@@ -155,15 +140,15 @@ class Arms:
     @property
     def free(self) -> bool:
         """Whether the handle is moved by the hand and the motors."""
-        return self._clock.tick > 0
+        return self.clock.tick > 0
 
     def advance(self, now: float, torques: tuple[float, float]) -> None:
         """Advance to the time `now` [s] with `torques` of the left and the right motor [N m]."""
         if self._released is None:
             return
         target = int(self.since_let_go(now) / _SUBSTEP)
-        while self._clock.tick < target:
-            self._clock.tick = min(self._clock.tick + _CHUNK, target)
+        while self.clock.tick < target:
+            self.clock.tick = min(self.clock.tick + _CHUNK, target)
             self.joystick.write(np.array(self.force(torques)))
             self.joystick.read()
 
@@ -271,10 +256,24 @@ class Firmware:
             message, self._input = bytes(self._input[:length]), self._input[length:]
             if message[0] == 0:
                 self.device = None
-            elif message[0] == 1:
-                self._set_up(message, now)
+            elif message[0] == 1:  # set the origins of the encoders: the arms are now at the angles in the message
+                self.device = message[1]
+                motors = message[2].bit_count()
+                ports = [port for port in range(2) if message[3 + motors] >> port & 1]
+                numbers = struct.iter_unpack("<2f", message[len(message) - 8 * len(ports) :])
+                self._encoders = [(*pair, self._counts(port, now)) for port, pair in zip(ports, numbers, strict=True)]
+                self.arms.release(now)
             elif message[0] == 2 and len(message) == 10:
-                out += self._move(message, now)
+                by_port = [_quantised(torque) for torque in struct.unpack("<2f", message[2:])]
+                order = self.arms.profile.arm_of_port
+                self.torques = (by_port[order.index(0)], by_port[order.index(1)])
+                x, y = self.arms.joystick.handle
+                self.log.append(Entry(now, self.torques, (float(x), float(y))))
+                angles = [
+                    angle + (self._counts(port, now) - origin) * 360.0 / counts if counts else math.nan
+                    for port, (angle, counts, origin) in enumerate(self._encoders)
+                ]
+                out += bytes((message[1],)) + struct.pack(f"<{len(angles)}f", *angles)
         return out
 
     def _length(self) -> int:
@@ -296,31 +295,10 @@ class Firmware:
             position += 1 + count
         return position + 8 * encoders
 
-    def _set_up(self, message: bytes, now: float) -> None:
-        """Set the encoder origins: the arms are now at the angles in the message."""
-        self.device = message[1]
-        motors = message[2].bit_count()
-        ports = [port for port in range(2) if message[3 + motors] >> port & 1]
-        numbers = struct.unpack(f"<{2 * len(ports)}f", message[len(message) - 8 * len(ports) :])
-        self._encoders = [(numbers[2 * k], numbers[2 * k + 1], self._counts(port, now)) for k, port in enumerate(ports)]
-        self.arms.release(now)
-
     def _counts(self, port: int, now: float) -> int:
         own = self.arms.profile
         angle = self.arms.angles(now)[own.arm_of_port[port]]
         return math.floor(angle * own.counts / 360.0)
-
-    def _move(self, message: bytes, now: float) -> bytes:
-        by_port = [_quantised(torque) for torque in struct.unpack("<2f", message[2:])]
-        order = self.arms.profile.arm_of_port
-        self.torques = (by_port[order.index(0)], by_port[order.index(1)])
-        x, y = self.arms.joystick.handle
-        self.log.append(Entry(now, self.torques, (float(x), float(y))))
-        angles = [
-            angle + (self._counts(port, now) - origin) * 360.0 / counts if counts else math.nan
-            for port, (angle, counts, origin) in enumerate(self._encoders)
-        ]
-        return bytes((message[1],)) + struct.pack(f"<{len(angles)}f", *angles)
 
 
 def _quantised(torque: float) -> float:
@@ -334,7 +312,7 @@ def _quantised(torque: float) -> float:
 # --- board ------------------------------------------------------------------------------------------------------------
 
 
-class HapiBoard(BlockingDevice):
+class HapiBoard(PseudoTerminal, BlockingDevice):
     """Emulated board at a pseudo-terminal.
 
     Parameters
@@ -375,15 +353,10 @@ class HapiBoard(BlockingDevice):
         damping: float = 0.5,
         faults: Iterable[str] = (),
     ) -> None:
+        super().__init__()
         self.faults = WireFaults(HAPI_FAULTS, faults)
         self.firmware = Firmware(Arms(PROFILES[mechanism], hand, seed=seed, mass=mass, damping=damping))
-        self._master, slave = os.openpty()
-        tty.setraw(slave)
-        self.port = os.ttyname(slave)
-        os.close(slave)
-        self._plugged = True
         self._away = True
-        self._lock = threading.RLock()
         self.lose_request_byte: int | None = None
         self.lose_reply_byte: int | None = None
         self.shorten_reply: int | None = None
@@ -404,15 +377,6 @@ class HapiBoard(BlockingDevice):
         with self._lock:
             self.firmware.receive(b"", time.monotonic())
             return np.array(self.firmware.arms.force(self.firmware.torques))
-
-    # --- faults ------------------------------------------------------------------------------------------------------
-
-    def unplug(self) -> None:
-        """Unplug the cable: the port disappears, torques stay."""
-        with self._lock:
-            if self._plugged:
-                self._plugged = False
-                os.close(self._master)
 
     def serve(self, until: int) -> None:
         """Serve hosts, one after the other, until the file descriptor `until` is readable."""
@@ -451,21 +415,17 @@ class HapiBoard(BlockingDevice):
             reply = self.firmware.receive(data, now)
             if reply:
                 time.sleep(self.faults.delay(since))
-                os.write(self._master, self._spoilt(reply, faults))
-
-    def _spoilt(self, reply: bytes, faults: Set[str]) -> bytes:
-        """Return the `reply` as modified by the faults, after their delay."""
-        if self.reply_delays:
-            time.sleep(self.reply_delays.pop())
-        if self.lose_reply_byte is not None:
-            reply, self.lose_reply_byte = _without(reply, self.lose_reply_byte), None
-        elif "lost-reply-byte" in faults:
-            reply = _without(reply, len(reply) // 2)
-        if self.shorten_reply is not None:
-            reply, self.shorten_reply = reply[: self.shorten_reply], None
-        elif "short" in faults:
-            reply = reply[: len(reply) // 2]
-        return b"" if "dropout" in faults else reply
+                if self.reply_delays:
+                    time.sleep(self.reply_delays.pop())
+                if self.lose_reply_byte is not None:
+                    reply, self.lose_reply_byte = _without(reply, self.lose_reply_byte), None
+                elif "lost-reply-byte" in faults:
+                    reply = _without(reply, len(reply) // 2)
+                if self.shorten_reply is not None:
+                    reply, self.shorten_reply = reply[: self.shorten_reply], None
+                elif "short" in faults:
+                    reply = reply[: len(reply) // 2]
+                os.write(self._master, b"" if "dropout" in faults else reply)
 
 
 def _without(data: bytes, index: int) -> bytes:

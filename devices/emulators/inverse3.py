@@ -29,8 +29,10 @@ from devices.emulators.loop import BlockingDevice
 from devices.emulators.wire_faults import INVERSE3_FAULTS, WireFaults
 from haptics.device import Vector
 
-Space = tuple[float, float, float]
+Space = tuple[float, ...]
+"""Vector of 3."""
 
+_ZERO: Space = (0.0, 0.0, 0.0)
 
 ROOM = {"inverse3": 0.08, "inverse3x": 0.08, "minverse": 0.032}
 """Maximum displacement of the handle from the centre along each axis [m]."""
@@ -107,14 +109,14 @@ class Filters:
             self._step[i] = step
             self._force[i] += step * (1.0 - self.gate if turned else 1.0)
             left.append(self.scale * (self._force[i] - self.damping * velocity[i]))
-        return left[0], left[1], left[2]
+        return tuple(left)
 
     def reset(self) -> None:
         """Reset the filters."""
         self._force, self._step = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
 
 
-class Handle:
+class Handle(SimulatedHandle):
     """Handle in space and the hand on it: a virtual joystick in a plane, and a sagging mass normal to it.
 
     Gravity is compensated, as in the service. The sag is caused by the small constant force of a resting hand.
@@ -138,31 +140,22 @@ class Handle:
     ) -> None:
         self._axes, self._room = AXES[plane], ROOM[kind]
         self._mass, self._drag = mass, damping + _GRIP
-        self._handle = SimulatedHandle(
-            _SUBSTEP,
-            hand,
-            half_width=self._room,
-            half_height=self._room,
-            substep=_SUBSTEP,
-            mass=mass,
-            damping=damping,
-            seed=seed,
-        )
-        self.joystick, self._clock = self._handle.joystick, self._handle.clock
+        room: dict[str, float] = dict.fromkeys(("half_width", "half_height"), self._room)
+        super().__init__(_SUBSTEP, hand, **room, substep=_SUBSTEP, mass=mass, damping=damping, seed=seed)
         self.begin()
 
     def begin(self) -> None:
         """Move the handle to the start position of the hand, at time zero."""
-        self._handle.restart()
+        self.restart()
         self._height = self._rise = 0.0
 
     def advance(self, now: float, force: Space) -> None:
         """Advance to the time `now` [s] since the beginning with a motor `force` [N]."""
         target = int(now / _SUBSTEP)
-        if target <= self._clock.tick:
+        if target <= self.clock.tick:
             return
-        duration = (target - self._clock.tick) * _SUBSTEP
-        self._clock.tick = target
+        duration = (target - self.clock.tick) * _SUBSTEP
+        self.clock.tick = target
         first, second, third = self._axes
         self.joystick.write(np.array((force[first], force[second])))
         self.joystick.read()
@@ -177,8 +170,7 @@ class Handle:
     @property
     def position(self) -> Space:
         """Position relative to the centre, quantized [m]."""
-        x, y, z = self._in_space(self.joystick.handle, self._height)
-        return round(x / COUNT) * COUNT, round(y / COUNT) * COUNT, round(z / COUNT) * COUNT
+        return tuple(round(x / COUNT) * COUNT for x in self._in_space(self.joystick.handle, self._height))
 
     @property
     def velocity(self) -> Space:
@@ -189,7 +181,7 @@ class Handle:
         point = [0.0, 0.0, 0.0]
         for axis, value in zip(self._axes, (*plane, third), strict=True):
             point[axis] = float(value)
-        return point[0], point[1], point[2]
+        return tuple(point)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +234,8 @@ class EmulatedDevice:
         self.uuid = f"5f3c9a00-0000-4000-8000-00000000{device_id}"
         self.preset, self.mode = "defaults", "idle"
         self.scale = 1.0
-        self.commanded: Space = (0.0, 0.0, 0.0)
-        self.applied: Space = (0.0, 0.0, 0.0)
+        self.commanded: Space = _ZERO
+        self.applied: Space = _ZERO
         self.log: deque[Entry] = deque(maxlen=LONGEST_LOG)
         self._renewed = 0.0
 
@@ -251,28 +243,27 @@ class EmulatedDevice:
         """Reset the device, with the handle at the start position of the hand and without force."""
         self.handle.begin()
         self.filters.reset()
-        self.commanded, self.mode, self._renewed = (0.0, 0.0, 0.0), "idle", 0.0
-        self.applied = (0.0, 0.0, 0.0)
+        self.commanded, self.applied, self.mode, self._renewed = _ZERO, _ZERO, "idle", 0.0
 
     def advance(self, now: float) -> None:
         """Advance to the time `now` [s]; a command that is not renewed expires in between."""
         forgotten = self._renewed + IDLE_AFTER
         if now > forgotten:
             self.handle.advance(forgotten, self.applied)
-            self.commanded = self.applied = (0.0, 0.0, 0.0)
+            self.commanded = self.applied = _ZERO
             self.mode = "idle"
         self.handle.advance(now, self.applied)
 
     def execute(self, commands: Mapping[str, Any], now: float) -> None:
         """Execute the commands of one message; without a motor command the force is zero."""
-        self.commanded, self.mode = (0.0, 0.0, 0.0), "idle"
+        self.commanded, self.mode = _ZERO, "idle"
         if "set_cursor_force" in commands:
             self.commanded, self.mode = self._turned(_vector(commands["set_cursor_force"].get("vector", {}))), "force"
         elif "set_cursor_position" in commands:
             target = _vector(commands["set_cursor_position"].get("position", {}))
             wanted, here = self._turned(_plus(target, self._base, -1.0)), self.handle.position
-            pull = [max(min(_PULL_STIFFNESS * (wanted[i] - here[i]), _MAX_PULL), -_MAX_PULL) for i in range(3)]
-            self.commanded, self.mode = (pull[0], pull[1], pull[2]), "position"
+            pull = (max(min(_PULL_STIFFNESS * way, _MAX_PULL), -_MAX_PULL) for way in _plus(wanted, here, -1.0))
+            self.commanded, self.mode = tuple(pull), "position"
         elif "set_angular_torques" in commands:
             self.mode = "torque"  # the resulting force on the cursor is not modelled
         if "set_transform" in commands:
@@ -289,8 +280,11 @@ class EmulatedDevice:
 
     def inventory(self) -> dict[str, Any]:
         """Return the description of the device in the first message."""
-        one = {"x": 1.0, "y": 1.0, "z": 1.0}
-        mount = {"position": _point((0.0, 0.0, 0.0)), "rotation": {"w": 1.0, **_point((0.0, 0.0, 0.0))}, "scale": one}
+        mount = {
+            "position": _point(_ZERO),
+            "rotation": {"w": 1.0, **_point(_ZERO)},
+            "scale": _point((1.0, 1.0, 1.0)),
+        }
         config = {
             "type": self.kind,
             "port": "/dev/ttyACM0",
@@ -309,13 +303,13 @@ class EmulatedDevice:
     def states(self) -> dict[str, Any]:
         """Return the state of the device in every message."""
         zeros = {"a0": 0.0, "a1": 0.0, "a2": 0.0}
-        transform = {} if self.scale == 1.0 else {"scale": {"x": self.scale, "y": self.scale, "z": self.scale}}
+        transform = {} if self.scale == 1.0 else {"scale": _point(3 * (self.scale,))}
         state = {
             "cursor_position": _point(_plus(self._turned(self.handle.position), self._base)),
             "cursor_velocity": _point(self._turned(self.handle.velocity)),
             "angular_position": zeros,
             "angular_velocity": zeros,
-            "body_orientation": {"w": 1.0, "x": 0.0, "y": 0.0, "z": 0.0},
+            "body_orientation": {"w": 1.0, **_point(_ZERO)},
             "current_cursor_force": _point(self._turned(self.applied)),
             "current_angular_torques": zeros,
             "control_domain": "angular" if self.mode == "torque" else "cartesian",
@@ -327,7 +321,7 @@ class EmulatedDevice:
     @property
     def _base(self) -> Space:
         """Centre of the workspace [m] in the axes of the preset, relative to its origin."""
-        return (0.0, 0.0, 0.0) if self.preset in _CENTRED else CENTRE
+        return _ZERO if self.preset in _CENTRED else CENTRE
 
     def _turned(self, vector: Space) -> Space:
         """Rotate a vector between the axes of the device and the preset; the rotation is its own inverse."""
@@ -380,15 +374,15 @@ class Service:
 
 
 def _plus(first: Space, second: Space, sign: float = 1.0) -> Space:
-    return first[0] + sign * second[0], first[1] + sign * second[1], first[2] + sign * second[2]
+    return tuple(one + sign * other for one, other in zip(first, second, strict=True))
 
 
 def _vector(table: Mapping[str, float]) -> Space:
-    return table.get("x", 0.0), table.get("y", 0.0), table.get("z", 0.0)
+    return tuple(table.get(axis, 0.0) for axis in "xyz")
 
 
 def _point(vector: Space) -> dict[str, float]:
-    return {"x": vector[0], "y": vector[1], "z": vector[2]}
+    return dict(zip("xyz", vector, strict=True))
 
 
 class InverseServer(BlockingDevice):

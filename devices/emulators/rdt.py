@@ -17,33 +17,24 @@ command ends the previous stream. The first record number of the real sensors is
 from __future__ import annotations
 
 import contextlib
-import itertools
 import socket
 import struct
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from devices.emulators.loop import Loop, ServedDevice
-from devices.emulators.wire_faults import DELAYS
+from devices.emulators.sensor import SensorProgram
 
 INTERNAL_RATE = 7000
 """Measurements per second."""
-
-LONGEST_BACKLOG = 0.1
-"""Maximum backlog of records that are sent after a pause of the emulator [s]."""
 
 HEX_COUNTS = (1e4, 1e5)
 """Counts per newton and per newton metre of a HEX."""
 
 SATURATED = 0x80020000
 """Status word of a record with a saturated transducer."""
-
-PER_RECORD = {"lost": "lose", "duplicated": "duplicate", "reordered": "swap", "truncated": "truncate"}
-"""Faults of single records, with the counting attribute of `Faults`."""
 
 _LONGEST_REQUEST = 8192
 """Maximum length of a request [byte]."""
@@ -57,43 +48,9 @@ _SHORTEST = 5e-4
 ADDRESS = "127.0.0.1"
 
 _WRAP = 1 << 32
-_LIMIT = (1 << 31) - 1
 
 
-@dataclass
-class Faults:
-    """Communication faults from now on.
-
-    Attributes
-    ----------
-    deaf : int
-        Number of commands that are lost.
-    lose, duplicate, truncate : int
-        Number of datagrams that are lost, sent twice, truncated.
-    swap : int
-        Number of datagrams that are sent after the following one.
-    status : int
-        Status word of all records.
-    stalled : bool
-        Whether new records repeat the same measurement.
-    mute : bool
-        Whether nothing is sent.
-    delays : deque of float
-        Delays of the next datagrams and of all datagrams behind them [s].
-    """
-
-    deaf: int = 0
-    lose: int = 0
-    duplicate: int = 0
-    truncate: int = 0
-    swap: int = 0
-    status: int = 0
-    stalled: bool = False
-    mute: bool = False
-    delays: deque[float] = field(default_factory=deque)
-
-
-class Program:
+class Program(SensorProgram):
     """Firmware of a sensor.
 
     Parameters
@@ -125,6 +82,11 @@ class Program:
         Numbers of the last record and of its measurement.
     """
 
+    OVERLOAD = "saturated", SATURATED
+    TRUNCATED = 5
+    EVERY = frozenset(("duplicated", "reordered"))
+    LIMIT = (1 << 31) - 1
+
     def __init__(
         self,
         wrench: Callable[[], Sequence[float]],
@@ -138,7 +100,6 @@ class Program:
         product: str = "Net F/T Transducer",
         is_hex: bool = False,
     ) -> None:
-        self.faults = Faults()
         self.settings = {
             "prodname": product,
             "setuserfilter": "0",
@@ -154,31 +115,17 @@ class Program:
         if is_hex:
             per_force, per_torque = HEX_COUNTS
             self.settings["comrdtrate"] = "100"
-        self._wrench = wrench
-        self._per_unit = (per_force / newton,) * 3 + (per_torque / newton_metre,) * 3
+        super().__init__(wrench, (per_force / newton,) * 3 + (per_torque / newton_metre,) * 3)
         self._is_hex = is_hex
-        self._bias: tuple[float, ...] = (0.0,) * 6
         self._shown = [0] * 6
         self._at_once = 1
-        self._next = 0.0
-        self._held: bytes | None = None
-        self._late: deque[tuple[float, bytes]] = deque()
-        self._active: Set[str] = frozenset()
-        self.streaming = False
         self.commands: list[tuple[int, int]] = []
-        self.number = self.measurement = 0
+        self.measurement = 0
 
     @property
     def rate(self) -> int:
         """Records per second."""
         return INTERNAL_RATE if "flood" in self._active else int(self.settings["comrdtrate"])
-
-    def set_faults(self, names: Set[str]) -> None:
-        """Activate the faults with these `names` (`RDT_FAULTS`), and deactivate all others."""
-        if names != self._active:
-            own, self._active = self.faults, names
-            own.stalled, own.mute = "stalled" in names, "mute" in names
-            own.status = SATURATED if "saturated" in names else 0
 
     def command(self, data: bytes, now: float) -> None:
         """Process a command received at `now` [s]."""
@@ -190,8 +137,8 @@ class Program:
         command, count = struct.unpack(">HI", data[2:])
         self.commands.append((command, count))
         if command == 0x42:
-            self._bias = tuple(self._wrench()) if count > 0 or not self._is_hex else (0.0,) * 6
-            counts = (round(bias * per_unit) for bias, per_unit in zip(self._bias, self._per_unit, strict=True))
+            self._zero = tuple(self._wrench()) if count > 0 or not self._is_hex else (0.0,) * 6
+            counts = (round(bias * per_unit) for bias, per_unit in zip(self._zero, self._per_unit, strict=True))
             self.settings["setbias"] = ";".join(map(str, counts))
         elif self._is_hex and command == 0x81:
             self.settings["setuserfilter"] = str(count)
@@ -203,66 +150,18 @@ class Program:
         if self.streaming:
             self._at_once = int(self.settings["comrdtbsiz"]) if command == 3 else 1
             self._next = now
-            self.number = 0
+            self.number = self._sent = 0
             self._late.clear()
 
-    def due_datagrams(self, now: float) -> list[bytes]:
-        """Return the datagrams that are due at the time `now` [s], as modified by the faults."""
-        self._next = max(self._next, now - LONGEST_BACKLOG)
-        while self.streaming and self._next <= now:
-            datagram = b"".join(self._record() for _ in range(self._at_once))
-            self._next += self._at_once / self.rate
-            faults, odd = self.faults, self.number % 2
-            for name in self._active & PER_RECORD.keys():
-                setattr(faults, PER_RECORD[name], 1 if name in {"duplicated", "reordered"} else odd)
-            if not faults.delays:
-                faults.delays.extend(DELAYS[name] for name in self._active & DELAYS.keys())
-            self._late.extend((now, spoilt) for spoilt in self._spoilt(datagram))
-            if faults.delays and self._late:
-                when, last = self._late.pop()
-                self._late.append((when + faults.delays.popleft(), last))
-        out = []
-        while self._late and self._late[0][0] <= now:
-            out.append(self._late.popleft()[1])
-        return out
-
-    def pause(self, now: float) -> float:
-        """Return the time until the next transmission [s]; infinite while nothing is sent."""
-        waiting = [when for when, _ in itertools.islice(self._late, 1)] + [self._next] * self.streaming
-        return max(min(waiting, default=float("inf")) - now, 0.0)
-
-    def _record(self) -> bytes:
-        self.number = (self.number + 1) % _WRAP
-        if not self.faults.stalled:
-            self.measurement = (self.measurement + max(INTERNAL_RATE // self.rate, 1)) % _WRAP
-            self._shown = [
-                max(min(round((now - bias) * per_unit), _LIMIT), -_LIMIT)
-                for now, bias, per_unit in zip(self._wrench(), self._bias, self._per_unit, strict=True)
-            ]
-        return struct.pack(">3I6i", self.number, self.measurement, self.faults.status, *self._shown)
-
-    def _spoilt(self, datagram: bytes) -> list[bytes]:
-        """Return the datagrams that result from a datagram with the faults."""
-        own = self.faults
-        if own.mute:
-            return []
-        if own.lose:
-            own.lose -= 1
-            return []
-        if own.truncate:
-            own.truncate -= 1
-            return [datagram[:-5]]
-        if self._held is not None:
-            before, self._held = self._held, None
-            return [datagram, before]
-        if own.swap:
-            own.swap -= 1
-            self._held = datagram
-            return []
-        if own.duplicate:
-            own.duplicate -= 1
-            return [datagram, datagram]
-        return [datagram]
+    def _message(self) -> tuple[bytes, float]:
+        records = b""
+        for _ in range(self._at_once):
+            self.number = (self.number + 1) % _WRAP
+            if not self.faults.stalled:
+                self.measurement = (self.measurement + max(INTERNAL_RATE // self.rate, 1)) % _WRAP
+                self._shown = self._counts()
+            records += struct.pack(">3I6i", self.number, self.measurement, self.faults.status, *self._shown)
+        return records, self._at_once / self.rate
 
     # --- pages -------------------------------------------------------------------------------------------------------
 
@@ -336,7 +235,7 @@ class RdtBox(ServedDevice):
     def serve(self, now: float) -> None:
         """Send due datagrams."""
         self.program.set_faults(self._active())
-        for datagram in self.program.due_datagrams(now):
+        for datagram in self.program.due(now):
             if self._host is not None:
                 with contextlib.suppress(OSError):  # the host may have closed its socket
                     self._socket.sendto(datagram, self._host)

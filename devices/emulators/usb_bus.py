@@ -44,30 +44,27 @@ DEVICE_FORM, CONFIGURATION_FORM = "<BBHBBBBHHHBBBB", "<BBHBBBBB"
 _FULL_SPEED = 2
 """Number of this speed in libusb."""
 
-_DEVICE_FIELDS = (
-    "bLength bDescriptorType bcdUSB bDeviceClass bDeviceSubClass bDeviceProtocol bMaxPacketSize0 idVendor idProduct "
-    "bcdDevice iManufacturer iProduct iSerialNumber bNumConfigurations"
-)
-_CONFIGURATION_FIELDS = (
-    "bLength bDescriptorType wTotalLength bNumInterfaces bConfigurationValue iConfiguration bmAttributes bMaxPower"
-)
-_INTERFACE_FIELDS = (
-    "bLength bDescriptorType bInterfaceNumber bAlternateSetting bNumEndpoints bInterfaceClass bInterfaceSubClass "
-    "bInterfaceProtocol iInterface"
-)
-_ENDPOINT_FIELDS = "bLength bDescriptorType bEndpointAddress bmAttributes wMaxPacketSize bInterval"
-
-_CODES = {
-    errno.EIO: -1,
-    errno.EINVAL: -2,
-    errno.EACCES: -3,
-    errno.ENODEV: -4,
-    errno.ENOENT: -5,
-    errno.EBUSY: -6,
-    errno.ETIMEDOUT: -7,
-    errno.EOVERFLOW: -8,
-    errno.EPIPE: -9,
+_FIELDS = {
+    DEVICE: (
+        DEVICE_FORM,
+        "bLength bDescriptorType bcdUSB bDeviceClass bDeviceSubClass bDeviceProtocol bMaxPacketSize0 idVendor "
+        "idProduct bcdDevice iManufacturer iProduct iSerialNumber bNumConfigurations",
+    ),
+    CONFIGURATION: (
+        CONFIGURATION_FORM,
+        "bLength bDescriptorType wTotalLength bNumInterfaces bConfigurationValue iConfiguration bmAttributes bMaxPower",
+    ),
+    INTERFACE: (
+        "9B",
+        "bLength bDescriptorType bInterfaceNumber bAlternateSetting bNumEndpoints bInterfaceClass bInterfaceSubClass "
+        "bInterfaceProtocol iInterface",
+    ),
+    ENDPOINT: ("<BBBBHB", "bLength bDescriptorType bEndpointAddress bmAttributes wMaxPacketSize bInterval"),
 }
+"""Formats of descriptors, and the names of their fields."""
+
+_ERRORS = "EIO EINVAL EACCES ENODEV ENOENT EBUSY ETIMEDOUT EOVERFLOW EPIPE".split()
+_CODES = {getattr(errno, name): -1 - index for index, name in enumerate(_ERRORS)}
 """Error code of libusb by system error number."""
 
 _addresses = itertools.count(2)
@@ -259,11 +256,9 @@ class Device:
 
     def endpoint(self, address: int) -> Any:
         """Return the descriptor of an endpoint; raise `ENOENT` if it does not exist."""
-        for interface in self.tree.interfaces:
-            for endpoint in interface.endpoints:
-                if endpoint.bEndpointAddress == address:
-                    return endpoint
-        fail(errno.ENOENT)
+        endpoints = itertools.chain.from_iterable(interface.endpoints for interface in self.tree.interfaces)
+        found = next((endpoint for endpoint in endpoints if endpoint.bEndpointAddress == address), None)
+        return fail(errno.ENOENT) if found is None else found
 
 
 class Handle:
@@ -278,8 +273,9 @@ class Handle:
 # --- descriptors with the field names of the specification, as pyusb requires them ------------------------------------
 
 
-def _named(names: str, form: str, data: bytes) -> SimpleNamespace:
-    return SimpleNamespace(**dict(zip(names.split(), struct.unpack(form, data), strict=True)))
+def _named(kind: int, data: bytes) -> SimpleNamespace:
+    form, names = _FIELDS[kind]
+    return SimpleNamespace(**dict(zip(names.split(), struct.unpack(form, data), strict=True)), extra_descriptors=b"")
 
 
 def configuration_tree(data: bytes) -> SimpleNamespace:
@@ -292,16 +288,15 @@ def configuration_tree(data: bytes) -> SimpleNamespace:
         length, kind = data[0], data[1]
         piece, data = data[:length], data[length:]
         if kind == CONFIGURATION:
-            node = tree = _named(_CONFIGURATION_FIELDS, CONFIGURATION_FORM, piece)
-            tree.interfaces, tree.extra_descriptors = [], b""
+            node = tree = _named(kind, piece)
+            tree.interfaces = []
         elif kind == INTERFACE:
-            node = _named(_INTERFACE_FIELDS, "9B", piece)
-            node.endpoints, node.extra_descriptors = [], b""
+            node = _named(kind, piece)
+            node.endpoints = []
             tree.interfaces.append(node)
         elif kind == ENDPOINT:
-            endpoint = _named(_ENDPOINT_FIELDS, "<BBBBHB", piece)
+            endpoint = _named(kind, piece)
             endpoint.bRefresh = endpoint.bSynchAddress = 0
-            endpoint.extra_descriptors = b""
             node.endpoints.append(endpoint)
         else:
             node.extra_descriptors += piece
@@ -310,7 +305,7 @@ def configuration_tree(data: bytes) -> SimpleNamespace:
 
 def device_fields(data: bytes, address: int, port: int) -> SimpleNamespace:
     """Return the fields of the device descriptor, with bus address and port; there is no hub."""
-    found = _named(_DEVICE_FIELDS, DEVICE_FORM, data)
+    found = _named(DEVICE, data)
     found.bus, found.address, found.speed = 1, address, _FULL_SPEED
     found.port_number, found.port_numbers = port, (port,)
     return found
@@ -327,15 +322,13 @@ class DescriptorTrees:
         tree: SimpleNamespace = [dev.tree][config]
         return tree
 
-    def get_interface_descriptor(self, dev: Any, intf: int, alt: int, config: int) -> SimpleNamespace:
+    def get_interface_descriptor(self, dev: Any, intf: int, alt: int, config: int) -> Any:
         """Return an interface by its index."""
-        interfaces: list[SimpleNamespace] = self.get_configuration_descriptor(dev, config).interfaces
-        return [interfaces[intf]][alt]
+        return [self.get_configuration_descriptor(dev, config).interfaces[intf]][alt]
 
-    def get_endpoint_descriptor(self, dev: Any, ep: int, intf: int, alt: int, config: int) -> SimpleNamespace:
+    def get_endpoint_descriptor(self, dev: Any, ep: int, intf: int, alt: int, config: int) -> Any:
         """Return an endpoint by its index."""
-        endpoints: list[SimpleNamespace] = self.get_interface_descriptor(dev, intf, alt, config).endpoints
-        return endpoints[ep]
+        return self.get_interface_descriptor(dev, intf, alt, config).endpoints[ep]
 
 
 # --- backend ---------------------------------------------------------------------------------------------------------

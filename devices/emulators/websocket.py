@@ -6,6 +6,7 @@ Frames that a client must not send raise an error: frames without a mask, with r
 from __future__ import annotations
 
 import hashlib
+import struct
 from base64 import b64decode, b64encode
 
 TEXT, CLOSE, PING, PONG = 0x1, 0x8, 0x9, 0xA
@@ -41,17 +42,10 @@ def greeting(head: bytes) -> bytes:
 
 def frame(kind: int, payload: bytes, *, last: bool = True) -> bytes:
     """Return a server's frame."""
-    head = bytearray([kind | (0x80 if last else 0)])
-    size = len(payload)
+    head, size = kind | (0x80 if last else 0), len(payload)
     if size <= 125:
-        head.append(size)
-    elif size <= 0xFFFF:
-        head.append(126)
-        head += size.to_bytes(2, "big")
-    else:
-        head.append(127)
-        head += size.to_bytes(8, "big")
-    return bytes(head) + payload
+        return struct.pack(">BB", head, size) + payload
+    return struct.pack(">BBH" if size <= 0xFFFF else ">BBQ", head, 126 if size <= 0xFFFF else 127, size) + payload
 
 
 def take_frame(data: bytearray) -> tuple[int, bytes] | None:

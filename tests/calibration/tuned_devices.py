@@ -243,7 +243,7 @@ class StickTruth:
                 force = -stiffness * displacement - damping * state.velocity
                 force[0] += kick if tick <= kicked else 0.0
                 device.write(force)
-                swing.append(float(backend.sticks[0].plant.handle[0]))
+                swing.append(float(backend.sticks[0].plant.joystick.handle[0]))
                 if abs(swing[-1]) > _GROWN * _SWING / stiffness:
                     break
             device.close()

@@ -4,7 +4,7 @@
     stage = OdriveStage(backend=backend)
 
 - `axis`: control iterations and properties of an axis, and the load of the motors.
-- `firmware`: table of endpoints, packets in and out. `text`: lines in and out, at its serial port.
+- `endpoints`: table of endpoints. `firmware`: packets in and out. `text`: lines in and out, at its serial port.
 - `board`: the drive on the bus, its endpoints, and the backend for pyusb. `can`: frames on a CAN bus.
 - `server`: the drive in a separate process. `remote`: its client side. `packets`: the protocol between both.
 """

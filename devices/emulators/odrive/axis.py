@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.emulators.odrive.endpoints import properties
 from haptics.jit import kernel
 
 RATE = 8000.0
@@ -24,58 +25,17 @@ INVALID_STATE, MOTOR_FAILED, ENCODER_FAILED, CONTROLLER_FAILED, WATCHDOG_EXPIRED
 OVERSPEED, INVALID_INPUT_MODE = 0x1, 0x2
 DRIVER_FAULT, NOT_A_NUMBER = 0x8, 0x10000
 
-PROPERTIES: dict[str, tuple[str, str]] = {
-    "error": ("error", "<i8"),
-    "current_state": ("state", "<i8"),
-    "config.enable_watchdog": ("watchdog_on", "?"),
-    "motor.error": ("motor_error", "<u8"),
-    "motor.is_armed": ("armed", "?"),
-    "motor.effective_current_lim": ("effective_current_limit", "<f8"),
-    "motor.current_control.Iq_setpoint": ("current_setpoint", "<f8"),
-    "motor.current_control.Iq_measured": ("current", "<f8"),
-    "motor.config.torque_constant": ("torque_constant", "<f8"),
-    "motor.config.current_lim": ("current_limit", "<f8"),
-    "motor.config.torque_lim": ("torque_limit", "<f8"),
-    "controller.error": ("controller_error", "<i8"),
-    "controller.input_pos": ("input_position", "<f8"),
-    "controller.input_vel": ("input_speed", "<f8"),
-    "controller.input_torque": ("input_torque", "<f8"),
-    "controller.pos_setpoint": ("position_setpoint", "<f8"),
-    "controller.vel_setpoint": ("speed_setpoint", "<f8"),
-    "controller.torque_setpoint": ("torque_setpoint", "<f8"),
-    "controller.vel_integrator_torque": ("integrator_torque", "<f8"),
-    "controller.config.enable_vel_limit": ("limits_speed", "?"),
-    "controller.config.enable_torque_mode_vel_limit": ("limits_speed_of_torque", "?"),
-    "controller.config.enable_overspeed_error": ("minds_overspeed", "?"),
-    "controller.config.control_mode": ("control_mode", "<i8"),
-    "controller.config.input_mode": ("input_mode", "<i8"),
-    "controller.config.pos_gain": ("position_gain", "<f8"),
-    "controller.config.vel_gain": ("speed_gain", "<f8"),
-    "controller.config.vel_integrator_gain": ("integrator_gain", "<f8"),
-    "controller.config.vel_integrator_limit": ("integrator_limit", "<f8"),
-    "controller.config.vel_limit": ("speed_limit", "<f8"),
-    "controller.config.vel_limit_tolerance": ("speed_tolerance", "<f8"),
-    "encoder.shadow_count": ("count", "<i8"),
-    "encoder.pos_estimate": ("position_estimate", "<f8"),
-    "encoder.vel_estimate": ("speed_estimate", "<f8"),
-    "encoder.pos_estimate_counts": ("position_counts", "<f8"),
-    "encoder.vel_estimate_counts": ("speed_counts", "<f8"),
-    "encoder.config.cpr": ("counts_per_turn", "<i8"),
-    "encoder.config.bandwidth": ("bandwidth", "<f8"),
-}
-"""Properties of an axis that its control iterations read or write: name to field and type in `AXIS`."""
+_TYPES = {"float": "<f8", "bool": "?", "uint64": "<u8"}
 
-AXIS = np.dtype(
-    [
-        *PROPERTIES.values(),
-        ("left", "<i8"),
-        ("offset", "<f8"),
-        ("position", "<f8"),
-        ("speed", "<f8"),
-        ("integral", "<f8"),
-        ("torque", "<f8"),
-    ]
-)
+PROPERTIES = {row.path.removeprefix("axis0."): row for row in properties() if row.path.startswith("axis0.")}
+"""Properties of an axis by name."""
+
+FIELDS = {name: (name.replace(".", "_"), _TYPES.get(row.kind, "<i8")) for name, row in PROPERTIES.items()}
+"""Properties of an axis: name to field and type in `AXIS`."""
+
+_INTERNAL = (("left", "<i8"), *((name, "<f8") for name in ("offset", "position", "speed", "integral", "torque")))
+
+AXIS = np.dtype([*FIELDS.values(), *_INTERNAL])
 """State of an axis: its properties, and internal state. ``left`` is the number of iterations until the watchdog
 expires, ``offset`` the encoder angle minus the shaft angle [turn], ``position`` [turn] and ``speed`` [turn/s] belong to
 the tracking loop, ``integral`` to the integrator, and ``torque`` is the motor torque [N m].
@@ -85,7 +45,7 @@ the tracking loop, ``integral`` to the integrator, and ``torque`` is the motor t
 @kernel
 def disarm(a: Any) -> None:
     """Disarm the motor."""
-    a.state, a.armed = IDLE, False
+    a.current_state, a.motor_is_armed = IDLE, False
     a.torque = 0.0
 
 
@@ -99,7 +59,7 @@ def _clamp(value: float, limit: float) -> float:
 @kernel
 def _estimate(a: Any, turns: float) -> None:
     """Update position and speed from the encoder's counts with a tracking loop."""
-    counts, gain = a.counts_per_turn, 2.0 * a.bandwidth
+    counts, gain = a.encoder_config_cpr, 2.0 * a.encoder_config_bandwidth
     a.position += STEP * a.speed
     count = math.floor(turns * counts)
     error = (count - math.floor(a.position * counts)) / counts
@@ -107,9 +67,9 @@ def _estimate(a: Any, turns: float) -> None:
     a.speed += STEP * 0.25 * gain * gain * error
     if abs(a.speed) * counts < 0.125 * STEP * gain * gain:  # less than half a count can add
         a.speed = 0.0
-    a.count = count
-    a.position_estimate, a.speed_estimate = a.position, a.speed
-    a.position_counts, a.speed_counts = a.position * counts, a.speed * counts
+    a.encoder_shadow_count = count
+    a.encoder_pos_estimate, a.encoder_vel_estimate = a.position, a.speed
+    a.encoder_pos_estimate_counts, a.encoder_vel_estimate_counts = a.position * counts, a.speed * counts
 
 
 @kernel
@@ -123,28 +83,29 @@ def _refuse(a: Any, bits: int) -> None:
 @kernel
 def _control(a: Any) -> None:
     """Compute the torque from the inputs of the host and the encoder estimates."""
-    if a.input_mode != PASS_THROUGH:
+    if a.controller_config_input_mode != PASS_THROUGH:
         _refuse(a, INVALID_INPUT_MODE)
         return
-    limit = a.speed_limit
-    if a.minds_overspeed and abs(a.speed) > a.speed_tolerance * limit:
+    limit = a.controller_config_vel_limit
+    if a.controller_config_enable_overspeed_error and abs(a.speed) > a.controller_config_vel_limit_tolerance * limit:
         _refuse(a, OVERSPEED)
         return
-    wanted = a.input_speed
-    if a.control_mode == POSITION_CONTROL:
-        wanted += a.position_gain * (a.input_position - a.position)
-    if a.limits_speed:
+    wanted = a.controller_input_vel
+    if a.controller_config_control_mode == POSITION_CONTROL:
+        wanted += a.controller_config_pos_gain * (a.controller_input_pos - a.position)
+    if a.controller_config_enable_vel_limit:
         wanted = _clamp(wanted, limit)
     error = wanted - a.speed
-    torque = a.input_torque
-    if a.control_mode >= VELOCITY_CONTROL:
-        torque += a.speed_gain * error + a.integral
-    elif a.limits_speed_of_torque:
-        lowest, highest = (-limit - a.speed) * a.speed_gain, (limit - a.speed) * a.speed_gain
+    torque = a.controller_input_torque
+    if a.controller_config_control_mode >= VELOCITY_CONTROL:
+        torque += a.controller_config_vel_gain * error + a.integral
+    elif a.controller_config_enable_torque_mode_vel_limit:
+        gain = a.controller_config_vel_gain
+        lowest, highest = (-limit - a.speed) * gain, (limit - a.speed) * gain
         torque = lowest if lowest > torque else torque
         torque = highest if highest < torque else torque
     _drive(a, error, torque)
-    a.speed_setpoint, a.position_setpoint = wanted, a.input_position
+    a.controller_vel_setpoint, a.controller_pos_setpoint = wanted, a.controller_input_pos
 
 
 @kernel
@@ -155,35 +116,35 @@ def _drive(a: Any, error: float, torque: float) -> None:
         a.motor_error |= np.uint64(NOT_A_NUMBER)
         disarm(a)
         return
-    strongest = a.effective_current_limit * a.torque_constant
-    strongest = a.torque_limit if a.torque_limit < strongest else strongest
+    strongest = a.motor_effective_current_lim * a.motor_config_torque_constant
+    strongest = a.motor_config_torque_lim if a.motor_config_torque_lim < strongest else strongest
     a.torque = _clamp(torque, strongest)
-    if a.control_mode < VELOCITY_CONTROL:
+    if a.controller_config_control_mode < VELOCITY_CONTROL:
         a.integral = 0.0
     elif a.torque != torque:
         a.integral *= 0.99
     else:
-        a.integral += STEP * a.integrator_gain * error
-        a.integral = _clamp(a.integral, a.integrator_limit)
-    a.torque_setpoint = a.torque
-    a.integrator_torque = a.integral
-    a.current_setpoint = a.torque / a.torque_constant
-    a.current = a.current_setpoint
+        a.integral += STEP * a.controller_config_vel_integrator_gain * error
+        a.integral = _clamp(a.integral, a.controller_config_vel_integrator_limit)
+    a.controller_torque_setpoint = a.torque
+    a.controller_vel_integrator_torque = a.integral
+    a.motor_current_control_Iq_setpoint = a.torque / a.motor_config_torque_constant
+    a.motor_current_control_Iq_measured = a.motor_current_control_Iq_setpoint
 
 
 @kernel
 def iterate(a: Any, turns: float) -> None:
     """Execute one control iteration of an axis whose shaft is at `turns`."""
     _estimate(a, turns + a.offset)
-    a.effective_current_limit = a.current_limit
-    if a.watchdog_on:
+    a.motor_effective_current_lim = a.motor_config_current_lim
+    if a.config_enable_watchdog:
         if a.left <= 0:
             a.error |= WATCHDOG_EXPIRED
             disarm(a)
         a.left -= 1
     if a.error != 0:
         disarm(a)
-    if a.state == CLOSED_LOOP:
+    if a.current_state == CLOSED_LOOP:
         _control(a)
 
 
@@ -192,13 +153,7 @@ def iterate(a: Any, turns: float) -> None:
 Pair = tuple[float, float]
 
 WHEELS = np.dtype(
-    [
-        ("angle", "<f8", (2,)),
-        ("speed", "<f8", (2,)),
-        ("load", "<f8", (2,)),
-        ("per_torque", "<f8"),
-        ("decay", "<f8"),
-    ]
+    [*((name, "<f8", (2,)) for name in ("angle", "speed", "load")), ("per_torque", "<f8"), ("decay", "<f8")]
 )
 """Record of two flywheels: angles [turn], speeds [turn/s], loads [N m], acceleration per torque [turn/(N m s^2)],
 inverse time constant of their friction [1/s].
@@ -281,53 +236,36 @@ class Flywheels:
 
 
 class Values(MutableMapping[str, Any]):
-    """Values of properties, by name.
-
-    Properties of the record always exist; others are 0 until they are set.
+    """Values of the properties of an axis, by name.
 
     Parameters
     ----------
     record : (1,) structured array
-        Record that stores some of them.
-    fields : mapping of str to str
-        Field of the record by property name.
+        State of the axis, `AXIS`.
     """
 
-    def __init__(self, record: NDArray[Any], fields: Mapping[str, str]) -> None:
-        self._fields = {name: record[field] for name, field in fields.items()}
-        self._others: dict[str, Any] = {}
+    def __init__(self, record: NDArray[Any]) -> None:
+        self._fields = {name: record[field] for name, (field, _) in FIELDS.items()}
 
     def __getitem__(self, name: str) -> Any:
         """Return the value of a property."""
-        field = self._fields.get(name)
-        return self._others[name] if field is None else field.item()
+        return self._fields[name].item()
 
     def __setitem__(self, name: str, value: Any) -> None:
         """Set the value of a property."""
-        field = self._fields.get(name)
-        if field is None:
-            self._others[name] = value
-        else:
-            field[0] = value
+        self._fields[name][0] = value
 
     def __delitem__(self, name: str) -> None:
-        """Delete a property, which must not be in the record."""
-        del self._others[name]
-
-    def clear(self) -> None:
-        """Reset all properties to 0."""
-        self._others.clear()
-        for field in self._fields.values():
-            field[0] = 0
+        """Set a property to 0; all properties exist always."""
+        self._fields[name][0] = 0
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names."""
-        yield from self._fields
-        yield from self._others
+        return iter(self._fields)
 
     def __len__(self) -> int:
         """Return the number of properties."""
-        return len(self._fields) + len(self._others)
+        return len(self._fields)
 
     def __ior__(self, other: Mapping[str, Any]) -> Values:
         """Set several properties."""
@@ -335,31 +273,7 @@ class Values(MutableMapping[str, Any]):
         return self
 
 
-_DEFAULTS: dict[str, Any] = {
-    "current_state": IDLE,
-    "motor.is_calibrated": True,
-    "motor.config.pre_calibrated": True,
-    "motor.config.pole_pairs": 7,
-    "motor.config.torque_constant": 0.04,
-    "motor.config.current_lim": 10.0,
-    "motor.config.current_lim_margin": 8.0,
-    "motor.config.torque_lim": math.inf,
-    "controller.trajectory_done": True,
-    "controller.config.enable_vel_limit": True,
-    "controller.config.enable_torque_mode_vel_limit": True,
-    "controller.config.enable_overspeed_error": True,
-    "controller.config.control_mode": POSITION_CONTROL,
-    "controller.config.input_mode": PASS_THROUGH,
-    "controller.config.pos_gain": 20.0,
-    "controller.config.vel_gain": 1.0 / 6.0,
-    "controller.config.vel_integrator_gain": 1.0 / 3.0,
-    "controller.config.vel_integrator_limit": math.inf,
-    "controller.config.vel_limit": 2.0,
-    "controller.config.vel_limit_tolerance": 1.2,
-    "encoder.is_ready": True,
-    "encoder.config.cpr": 8192,
-    "encoder.config.bandwidth": 1000.0,
-}
+_DEFAULTS = {name: row.default for name, row in PROPERTIES.items() if row.default}
 
 _LONGEST = 1 << 31
 """Maximum number of iterations of a watchdog timeout."""
@@ -381,8 +295,8 @@ class Axis:
 
     def __init__(self, record: NDArray[Any]) -> None:
         self._record = record
-        self._state = record["state"]
-        self.values = Values(record, {name: field for name, (field, _) in PROPERTIES.items()})
+        self._state = record["current_state"]
+        self.values = Values(record)
         self.values.update(_DEFAULTS)
         self.switch_on(0.0)
 
@@ -400,7 +314,6 @@ class Axis:
         """Reset the axis: motor disarmed, encoder at zero at the angle `turns`, settings unchanged."""
         settings = {name: value for name, value in self.values.items() if "config." in name}
         self._record[:] = 0
-        self.values.clear()
         self.values.update(_DEFAULTS | settings)
         self.values["config.enable_watchdog"] = False
         self._record["offset"] = -turns
@@ -450,10 +363,9 @@ class Axis:
         held = self.values
         held["error"] |= bits
         if part:
-            held[f"{part}.error"] = held.get(f"{part}.error", 0) | part_bits
+            held[f"{part}.error"] |= part_bits
         self._disarm()
 
     def _disarm(self) -> None:
-        held = self.values
-        held["current_state"], held["motor.is_armed"] = IDLE, False
+        self.values |= {"current_state": IDLE, "motor.is_armed": False}
         self._record["torque"] = 0.0

@@ -79,28 +79,24 @@ class NativePipe:
         self._inside = inside
         self._answer: bytes | None = None
 
-    def busy(self) -> bool:
-        """Return True while a reply is pending: no further request is accepted."""
-        return self._answer is not None
-
-    def out(self, packet: bytes, faults: Set[str]) -> None:
-        """Process a packet from the host."""
-        if "wrong-crc" in faults and packet[2:4] != _TABLE:
-            return
-        answer = self._inside.handle(packet)
-        if answer is not None and "lost-answer" not in faults:
-            self._answer = answer[:_HEADER] if "short" in faults else answer
+    def out(self, packet: bytes, faults: Set[str]) -> bool:
+        """Process a packet from the host; return False if it is not accepted, because a reply is pending."""
+        if self._answer is not None:
+            return False
+        if "wrong-crc" not in faults or packet[2:4] == _TABLE:
+            answer = self._inside.handle(packet)
+            if answer is not None and "lost-answer" not in faults:
+                self._answer = answer[:_HEADER] if "short" in faults else answer
+        return True
 
     def poll_in(self) -> bytes | None:
         """Return the pending reply, None if there is no reply."""
         answer, self._answer = self._answer, None
         return answer
 
-    def reset(self) -> None:
+    def reset(self, supply: bool = False) -> None:
         """Discard the pending reply."""
         self._answer = None
-
-    switch_on = reset
 
 
 class TextPipe:
@@ -122,17 +118,14 @@ class TextPipe:
         self._waiting = b""
         self._under_way = 0
 
-    def busy(self) -> bool:
-        """Return False: data are always accepted."""
-        return False
-
-    def out(self, packet: bytes, faults: Set[str]) -> None:
-        """Process a packet, or several at once."""
+    def out(self, packet: bytes, faults: Set[str]) -> bool:
+        """Process a packet, or several at once; return True: data are always accepted."""
         for answer in self._protocol.handle_packet(packet):
             if "lost-answer" not in faults:
                 whole = b"\r\n" if "short" in faults else answer
                 self._waiting += whole[: WAITING - len(self._waiting)]
                 self._send()
+        return True
 
     def poll_in(self) -> bytes | None:
         """Return the packet being sent, None if there is no packet."""
@@ -148,15 +141,12 @@ class TextPipe:
         if not self._under_way and len(self._waiting) < PACKET:
             self._under_way = len(self._waiting)
 
-    def reset(self) -> None:
-        """Discard an incomplete line and the state of the packet being sent."""
+    def reset(self, supply: bool = False) -> None:
+        """Discard an incomplete line and the state of the packet being sent; with the `supply`, all text."""
         self._protocol.restart()
         self._under_way = 0
-
-    def switch_on(self) -> None:
-        """Reset."""
-        self.reset()
-        self._waiting = b""
+        if supply:
+            self._waiting = b""
 
 
 class _UsbFirmware(UsbFirmware):
@@ -230,13 +220,12 @@ class EmulatedOdrive(UsbDevice):
         super().__init__(WireFaults(ODRIVE_FAULTS, faults), time)
         self.changed = threading.Condition(self.lock)
         self.loose_at = 0.0
-        native, text = NativePipe(self.inside), TextPipe(self.inside)
-        self._pipes: dict[int, NativePipe | TextPipe] = {
-            ENDPOINT_OUT: native,
-            ENDPOINT_IN: native,
-            TEXT_OUT: text,
-            TEXT_IN: text,
-        }
+        self._pipes: dict[int, NativePipe | TextPipe] = {}
+        for pipe, ends in (
+            (NativePipe(self.inside), (ENDPOINT_OUT, ENDPOINT_IN)),
+            (TextPipe(self.inside), (TEXT_OUT, TEXT_IN)),
+        ):
+            self._pipes |= dict.fromkeys(ends, pipe)
         self._iterations = 0
         self._last: frozenset[str] = frozenset()
         self.plug()
@@ -285,7 +274,7 @@ class EmulatedOdrive(UsbDevice):
     def _switch_on(self) -> None:
         self.inside.switch_on()
         for pipe in self._pipes.values():
-            pipe.switch_on()
+            pipe.reset(supply=True)
 
     def reconnect(self) -> None:
         """Reappear on the bus under another address; all open handles become invalid."""
@@ -379,9 +368,8 @@ class EmulatedOdriveBackend(UsbBackend):
             faults = self.ready_for(handle, endpoint, interface)
             if "write-error" in faults:
                 fail(errno.EIO)
-            if "nak" in faults or board.pipe(endpoint).busy():
+            if "nak" in faults or not board.pipe(endpoint).out(packet, faults):
                 return False
-            board.pipe(endpoint).out(packet, faults)
             board.changed.notify_all()
             return True
 

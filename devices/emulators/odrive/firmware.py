@@ -1,184 +1,18 @@
-"""Firmware of the emulated drive: its table of endpoints, packets in and packets out, and two axes.
-
-The table is a part of the one of firmware 0.5.6, with its names, types and addresses; the checksum therefore differs.
-"""
+"""Firmware of the emulated drive: packets in and packets out, and two axes."""
 
 from __future__ import annotations
 
 import functools
-import json
 import math
 import struct
 from collections import deque
 from collections.abc import Callable, MutableMapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from devices.emulators.odrive.axis import AXIS, Axis, Plant
-
-AXIS_BASES = (130, 448)
-"""First endpoint of each axis."""
-
-_ROOT_BEFORE = """
-error                                  1 uint8   rw
-vbus_voltage                           2 float   r
-ibus                                   3 float   r
-ibus_report_filter_k                   4 float   rw
-serial_number                          5 uint64  r
-hw_version_major                       6 uint8   r
-hw_version_minor                       7 uint8   r
-hw_version_variant                     8 uint8   r
-fw_version_major                       9 uint8   r
-fw_version_minor                      10 uint8   r
-fw_version_revision                   11 uint8   r
-fw_version_unreleased                 12 uint8   r
-"""
-
-_AXIS = """
-error                                  0 uint32  rw
-step_dir_active                        1 bool    r
-last_drv_fault                         2 uint32  r
-steps                                  3 int64   r
-current_state                          4 uint8   r
-requested_state                        5 uint8   rw
-is_homed                               6 bool    rw
-config.startup_closed_loop_control    10 bool    rw
-config.enable_step_dir                12 bool    rw
-config.enable_sensorless_mode         14 bool    rw
-config.watchdog_timeout               15 float   rw
-config.enable_watchdog                16 bool    rw
-motor.last_error_time                 54 float   rw
-motor.error                           55 uint64  rw
-motor.is_armed                        56 bool    r
-motor.is_calibrated                   57 bool    r
-motor.effective_current_lim           66 float   r
-motor.current_control.Iq_setpoint     86 float   r
-motor.current_control.Iq_measured     94 float   r
-motor.config.pre_calibrated          102 bool    rw
-motor.config.pole_pairs              103 int32   rw
-motor.config.torque_constant         108 float   rw
-motor.config.motor_type              109 uint8   rw
-motor.config.current_lim             110 float   rw
-motor.config.current_lim_margin      111 float   rw
-motor.config.torque_lim              112 float   rw
-controller.error                     128 uint8   rw
-controller.last_error_time           129 float   rw
-controller.input_pos                 130 float   rw
-controller.input_vel                 131 float   rw
-controller.input_torque              132 float   rw
-controller.pos_setpoint              133 float   r
-controller.vel_setpoint              134 float   r
-controller.torque_setpoint           135 float   r
-controller.trajectory_done           136 bool    r
-controller.vel_integrator_torque     137 float   rw
-controller.config.enable_vel_limit   141 bool    rw
-controller.config.enable_torque_mode_vel_limit 142 bool rw
-controller.config.enable_overspeed_error 144 bool rw
-controller.config.control_mode       145 uint8   rw
-controller.config.input_mode         146 uint8   rw
-controller.config.pos_gain           147 float   rw
-controller.config.vel_gain           148 float   rw
-controller.config.vel_integrator_gain 149 float  rw
-controller.config.vel_integrator_limit 150 float rw
-controller.config.vel_limit          151 float   rw
-controller.config.vel_limit_tolerance 152 float  rw
-controller.config.circular_setpoints 155 bool    rw
-encoder.error                        191 uint16  rw
-encoder.is_ready                     192 bool    r
-encoder.index_found                  193 bool    r
-encoder.shadow_count                 194 int32   r
-encoder.pos_estimate                 198 float   r
-encoder.pos_estimate_counts          199 float   r
-encoder.vel_estimate                 204 float   r
-encoder.vel_estimate_counts          205 float   r
-encoder.config.mode                  209 uint16  rw
-encoder.config.use_index             210 bool    rw
-encoder.config.cpr                   215 int32   rw
-encoder.config.bandwidth             221 float   rw
-encoder.set_linear_count             230 function count:int32:231
-watchdog_feed                        317 function
-"""
-
-_ROOT_AFTER = """
-test_property                        769 uint32  rw
-test_function                        770 function delta:int32:771 > cnt:int32:772
-get_adc_voltage                      773 function gpio:uint32:774 > voltage:float:775
-clear_errors                         787 function
-"""
-
-
-@dataclass(frozen=True)
-class Row:
-    """Endpoint.
-
-    Attributes
-    ----------
-    path : str
-        Full name with dots.
-    number : int
-        Address.
-    kind : str
-        Type of its value; ``function``.
-    writable : bool
-        Whether it can be written.
-    inputs, outputs : tuple of (str, str, int)
-        Arguments and results of a function: name, type and address.
-    """
-
-    path: str
-    number: int
-    kind: str
-    writable: bool = False
-    inputs: tuple[tuple[str, str, int], ...] = ()
-    outputs: tuple[tuple[str, str, int], ...] = ()
-
-
-def rows() -> list[Row]:
-    """Return all endpoints in the order of the table."""
-    listed = []
-    axes = [(_AXIS, f"axis{axis}.", base) for axis, base in enumerate(AXIS_BASES)]
-    for text, prefix, base in ((_ROOT_BEFORE, "", 0), *axes, (_ROOT_AFTER, "", 0)):
-        for line in text.strip().splitlines():
-            name, number, kind, *rest = line.split()
-            if kind != "function":
-                listed.append(Row(prefix + name, base + int(number), kind, "w" in rest[0]))
-                continue
-            split = rest.index(">") if ">" in rest else len(rest)
-            inputs, outputs = (
-                tuple((word, form, base + int(place)) for word, form, place in (part.split(":") for part in parts))
-                for parts in (rest[:split], rest[split + 1 :])
-            )
-            listed.append(Row(prefix + name, base + int(number), kind, False, inputs, outputs))
-    return listed
-
-
-def table_text(listed: list[Row]) -> bytes:
-    """Return the table as the drive sends it: JSON without spaces, objects within objects."""
-    root: list[dict[str, Any]] = [{"name": "", "id": 0, "type": "json", "access": "r"}]
-    for row in listed:
-        *parents, name = row.path.split(".")
-        members = root
-        for parent in parents:
-            found = next((member for member in members if member["name"] == parent), None)
-            if found is None:
-                found = {"name": parent, "type": "object", "members": []}
-                members.append(found)
-            members = found["members"]
-        member: dict[str, Any] = {"name": name, "id": row.number, "type": row.kind}
-        if row.kind == "function":
-            for key, part, access in (("inputs", row.inputs, "rw"), ("outputs", row.outputs, "r")):
-                member[key] = [
-                    {"name": argument, "id": number, "type": kind, "access": access} for argument, kind, number in part
-                ]
-        else:
-            member["access"] = "rw" if row.writable else "r"
-        members.append(member)
-    return json.dumps(root, separators=(",", ":")).encode()
-
-
-# --- firmware ---------------------------------------------------------------------------------------------------------
+from devices.emulators.odrive.endpoints import Row, properties, rows, table_text
 
 PAGE = 61
 """Maximum data in a reply [byte]."""
@@ -198,7 +32,7 @@ _FORMS = {
 """Formats of the types of properties."""
 
 _PROTOCOL = 1
-_SUPPLY, _PIN = 24.0, 1.65
+_PIN = 1.65
 
 
 def single(value: float) -> float:
@@ -223,7 +57,7 @@ def crc16(data: bytes, start: int) -> int:
 @functools.cache
 def _table() -> tuple[bytes, int, bytes]:
     """Return the table of endpoints, its checksum and its identification."""
-    text = table_text(rows())
+    text = table_text()
     checksum = crc16(text, _PROTOCOL)
     return text, checksum, struct.pack("<HH", crc16(text, checksum), checksum)
 
@@ -248,6 +82,8 @@ class Firmware:
         Its table of endpoints.
     checksum : int
         Trailer of requests to the endpoints.
+    named : dict of Row
+        Properties by name.
     received : deque of bytes
         Valid packets received, the latest `LONGEST_LOG`, oldest first; may be cleared by the observer.
     """
@@ -256,36 +92,23 @@ class Firmware:
         self.plant = plant
         self._record = np.zeros(2, AXIS)
         self.axes = Axis(self._record[:1]), Axis(self._record[1:])
+        self.named = {row.path: row for row in rows() if row.kind != "function"}
         self.values: dict[str, Any] = {
-            "vbus_voltage": _SUPPLY,
-            "serial_number": serial,
-            "hw_version_major": 3,
-            "hw_version_minor": 6,
-            "hw_version_variant": 24,
-            "fw_version_minor": 5,
-            "fw_version_revision": 6,
+            name: row.default for name, row in self.named.items() if row.default and not name.startswith("axis")
         }
+        self.values["serial_number"] = serial
         self.text, self.checksum, self._version = _table()
         self.received: deque[bytes] = deque(maxlen=LONGEST_LOG)
         self._callables: dict[str, Callable[..., Any]] = {
             "clear_errors": self.clear_errors,
-            "test_function": self._add_to_count,
+            "test_function": lambda delta: self.values.get("test_function.cnt", 0) + delta,
             "get_adc_voltage": lambda _: _PIN,
         }
         for number, axis in enumerate(self.axes):
             self._callables[f"axis{number}.watchdog_feed"] = lambda axis=axis: axis.feed()
             self._callables[f"axis{number}.encoder.set_linear_count"] = lambda count, axis=axis: axis.set_count(count)
-        self._rows: dict[int, Row] = {}
-        self._named: dict[str, Row] = {}
-        self._functions: dict[int, Row] = {}
-        for row in rows():
-            if row.kind != "function":
-                self._rows[row.number] = self._named[row.path] = row
-                continue
-            self._functions[row.number] = row
-            for part, writable in ((row.inputs, True), (row.outputs, False)):  # arguments are properties as well
-                for name, kind, number in part:
-                    self._rows[number] = Row(f"{row.path}.{name}", number, kind, writable)
+        self._rows = {row.number: row for row in properties()}
+        self._functions = {row.number: row for row in rows() if row.kind == "function"}
         self.switch_on()
 
     def switch_on(self) -> None:
@@ -309,25 +132,23 @@ class Firmware:
         if sequence & 0x8000 or trailer != (self.checksum if number else _PROTOCOL):
             return None
         self.received.append(packet)
-        data = self._operate(number, payload) if number else self._read_table(payload)
+        if number in self._functions:
+            self._call(self._functions[number])
+            data = b""
+        elif number in self._rows:
+            data = self._exchange(self._rows[number], payload)
+        else:
+            data = b"" if number else self._read_table(payload)
         return struct.pack("<H", sequence | 0x8000) + data[: min(length, PAGE)] if wants else None
 
     def _read_table(self, payload: bytes) -> bytes:
         if len(payload) < 4:
             return b""
         (offset,) = struct.unpack_from("<I", payload)
-        if offset == 0xFFFFFFFF:
-            return self._version
-        return self.text[offset : offset + PAGE]
+        return self._version if offset == 0xFFFFFFFF else self.text[offset : offset + PAGE]
 
-    def _operate(self, number: int, payload: bytes) -> bytes:
-        """Write, call, or both; return the previous value, empty for unknown endpoints."""
-        if number in self._functions:
-            self._call(self._functions[number])
-            return b""
-        row = self._rows.get(number)
-        if row is None:
-            return b""
+    def _exchange(self, row: Row, payload: bytes) -> bytes:
+        """Write a property if it can be written; return its previous value."""
         form, value = _FORMS[row.kind], self.read(row)
         if row.kind == "float":
             before = form.pack(single(value))
@@ -338,10 +159,6 @@ class Firmware:
         return before
 
     # --- properties --------------------------------------------------------------------------------------------------
-
-    def property(self, name: str) -> Row | None:
-        """Return a property by its name, None if it does not exist."""
-        return self._named.get(name)
 
     def read(self, row: Row) -> Any:
         """Return the value of a property."""
@@ -384,7 +201,3 @@ class Firmware:
         self.values["error"] = 0
         for axis in self.axes:
             axis.clear_errors()
-
-    def _add_to_count(self, delta: int) -> int:
-        self.values["count"] = self.values.get("count", 0) + delta
-        return int(self.values["count"])

@@ -320,39 +320,6 @@ def _retry(attempt: Callable[[], Any], timeout: int) -> Generator[float, None, A
 # --- process ----------------------------------------------------------------------------------------------------------
 
 
-class Lifetime:
-    """Lifetime of an emulated drive: until its standard input has ended and no motor is armed.
-
-    Parameters
-    ----------
-    board : EmulatedOdrive
-        The drive.
-    loop : Loop
-        The event loop.
-    """
-
-    def __init__(self, board: EmulatedOdrive, loop: Loop) -> None:
-        self._board, self._loop = board, loop
-        self._latest = math.inf
-        self._next_advance = 0.0
-        loop.watch(sys.stdin, self._listen)
-
-    def _listen(self) -> None:
-        if not os.read(sys.stdin.fileno(), 4096):
-            self._latest = time.monotonic() + packets.LINGER
-            self._loop.remove(sys.stdin)
-
-    def over(self) -> bool:
-        """Return True if the lifetime is over; also advance the time of the drive at intervals."""
-        now = time.monotonic()
-        if now >= self._next_advance:
-            self._next_advance = now + LONGEST_WAIT
-            self._board.catch_up()
-        if math.isinf(self._latest):
-            return False
-        return now > self._latest or not any(axis.driven or axis.torque for axis in self._board.inside.axes)
-
-
 @contextlib.contextmanager
 def serving(backend: EmulatedOdriveBackend, log: str = "") -> Iterator[tuple[str, Loop, Callable[[], None]]]:
     """Open the sockets of a drive; yield their address, the event loop, and the function that serves the drive.
@@ -377,10 +344,29 @@ def serving(backend: EmulatedOdriveBackend, log: str = "") -> Iterator[tuple[str
             listener.listen()
         BusServer(backend, loop, usb_socket)
         CanServer(CanBus(board), loop, can_socket)
-        lifetime = Lifetime(board, loop)
+        latest, next_advance = math.inf, 0.0
+
+        def listen() -> None:
+            nonlocal latest
+            if not os.read(sys.stdin.fileno(), 4096):
+                latest = time.monotonic() + packets.LINGER
+                loop.remove(sys.stdin)
+
+        def over() -> bool:
+            """Return True after the end of the input and of all torques; advance the time of the drive at intervals."""
+            nonlocal next_advance
+            now = time.monotonic()
+            if now >= next_advance:
+                next_advance = now + LONGEST_WAIT
+                board.catch_up()
+            if math.isinf(latest):
+                return False
+            return now > latest or not any(axis.driven or axis.torque for axis in board.inside.axes)
+
+        loop.watch(sys.stdin, listen)
 
         def serve() -> None:
-            loop.run(lifetime.over)
+            loop.run(over)
             if log:
                 replace_owned(Path(log), json.dumps(observe(backend)).encode(), b"{")
 

@@ -21,7 +21,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from devices.emulators.odrive.axis import POSITION_CONTROL, TORQUE_CONTROL, VELOCITY_CONTROL
+from devices.emulators.odrive.axis import POSITION_CONTROL, TORQUE_CONTROL, VELOCITY_CONTROL, Axis
+from devices.emulators.odrive.endpoints import Row
 from devices.emulators.odrive.firmware import Firmware, single
 
 RECEIVE = 256
@@ -81,6 +82,10 @@ def checksum(text: bytes) -> int:
     return functools.reduce(lambda sofar, byte: sofar ^ byte, text, 0)
 
 
+class Refused(Exception):
+    """The reply to a command that is not executed."""
+
+
 class TextProtocol:
     """Command interpreter of the drive.
 
@@ -132,60 +137,60 @@ class TextProtocol:
             return
         words = command.decode("latin-1")
         known = self._commands.get(words[:1])
-        answer = known(words[1:]) if known else _UNKNOWN
+        try:
+            answer = known(words[1:]) if known else _UNKNOWN
+        except Refused as error:
+            answer = str(error)
         if answer:
             summed = f"*{checksum(answer.encode())}" if star else ""
             yield f"{answer}{summed}\r\n".encode()[:LONGEST_ANSWER]
 
     # --- commands: each returns its reply, empty for none ------------------------------------------------------------
 
-    def _scan(self, text: str, kinds: str, least: int) -> tuple[list[Any], str]:
-        """Return the arguments, the first of which is the number of an axis, and their error; empty if none."""
+    def _scan(self, text: str, kinds: str, least: int) -> tuple[Axis, list[Any]]:
+        """Return the axis whose number is the first argument, and the other arguments."""
         found = scan(text, kinds)
         if len(found) < least:
-            return found, _FORMAT
-        return found, "" if found[0] < len(self._inside.axes) else f"invalid motor {found[0]}"
+            raise Refused(_FORMAT)
+        if found[0] >= len(self._inside.axes):
+            raise Refused(f"invalid motor {found[0]}")
+        return self._inside.axes[found[0]], found[1:]
+
+    def _property(self, text: str) -> tuple[Row, list[str]]:
+        """Return the property that the first argument names, and the other argument, if any."""
+        found = scan(text, "ss")
+        row = self._inside.named.get(found[0]) if found else None
+        if row is None:
+            raise Refused(_PROPERTY if found else _FORMAT)
+        return row, found[1:]
 
     def _drive(self, kinds: str, mode: int, inputs: tuple[str, ...], rest: str) -> str:
         """Set the control mode and the inputs or limits that are given, and feed the watchdog."""
-        found, wrong = self._scan(rest, kinds, 2)
-        if wrong:
-            return wrong
-        axis = self._inside.axes[found[0]]
+        axis, found = self._scan(rest, kinds, 2)
         axis.values["controller.config.control_mode"] = mode
-        for name, value in zip(inputs, found[1:], strict=False):
+        for name, value in zip(inputs, found, strict=False):
             axis.values[_PLACES[name]] = value
         axis.feed()
         return ""
 
     def _go(self, rest: str) -> str:
-        wrong = self._drive("uf", POSITION_CONTROL, ("pos",), rest)
-        if not wrong:
-            self._inside.axes[scan(rest, "u")[0]].values["controller.config.input_mode"] = TRAJECTORY
-        return wrong
+        self._drive("uf", POSITION_CONTROL, ("pos",), rest)
+        self._scan(rest, "u", 1)[0].values["controller.config.input_mode"] = TRAJECTORY
+        return ""
 
     def _feedback(self, rest: str) -> str:
-        found, wrong = self._scan(rest, "u", 1)
-        if wrong:
-            return wrong
-        values = self._inside.axes[found[0]].values
-        position, speed = (single(values.get(f"encoder.{name}_estimate", 0.0)) for name in ("pos", "vel"))
-        return f"{position:f} {speed:f}"
+        values = self._scan(rest, "u", 1)[0].values
+        return " ".join(f"{single(values[f'encoder.{name}_estimate']):f}" for name in ("pos", "vel"))
 
     def _feed(self, rest: str) -> str:
-        found, wrong = self._scan(rest, "u", 1)
-        if not wrong:
-            self._inside.axes[found[0]].feed()
-        return wrong
+        self._scan(rest, "u", 1)[0].feed()
+        return ""
 
     def _set_count(self, rest: str) -> str:
-        found, wrong = self._scan(rest[2:] if rest[:2] == "sl" else "", "ui", 2)
-        if wrong:
-            return wrong
-        axis = self._inside.axes[found[0]]
-        axis.set_count(found[1])
+        axis, (count,) = self._scan(rest[2:] if rest[:2] == "sl" else "", "ui", 2)
+        axis.set_count(count)
         axis.feed()
-        return f"encoder set to {found[1] % _LARGEST}"
+        return f"encoder set to {count % _LARGEST}"
 
     def _system(self, rest: str) -> str:
         if rest[:1] == "c":
@@ -193,19 +198,13 @@ class TextProtocol:
         return ""
 
     def _read(self, rest: str) -> str:
-        found = scan(rest, "s")
-        row = self._inside.property(found[0]) if found else None
-        if row is None:
-            return _PROPERTY if found else _FORMAT
+        row, _ = self._property(rest)
         value = self._inside.read(row)
         return (f"{value:f}" if row.kind == "float" else f"{value:d}")[:_SHOWN]
 
     def _write(self, rest: str) -> str:
-        found = scan(rest, "ss")
-        row = self._inside.property(found[0]) if found else None
-        if row is None:
-            return _PROPERTY if found else _FORMAT
-        values = scan(found[1] if len(found) > 1 else "", "f" if row.kind == "float" else "i")
+        row, given = self._property(rest)
+        values = scan(given[0] if given else "", "f" if row.kind == "float" else "i")
         if not values or not row.writable:
             return _REFUSED
         self._inside.write(row, values[0])

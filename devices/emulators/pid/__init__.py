@@ -3,7 +3,7 @@
     backend = emulated_stick("openffboard", seed=1)
     device = usb.core.find(backend=backend)
 
-- `profiles`: the available sticks; the ``.hex`` files are their report descriptors.
+- `profiles`: the available sticks, which are in ``sticks.toml``; the ``.hex`` files are their report descriptors.
 - `machine`: effects and the state machine of the PID class. `plant`: the handle with motors and converters.
 - `firmware`: descriptors, requests and reports. `stick`: the stick on the bus, and the backend for pyusb.
 """

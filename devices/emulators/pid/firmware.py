@@ -232,9 +232,8 @@ def _configuration_descriptor(profile: Profile) -> bytes:
     if profile.interface:
         taken = {profile.in_endpoint & 0x0F, profile.out_endpoint & 0x0F}
         notify, data = [number for number in range(1, 8) if number not in taken][:2]
-        body += struct.pack("<8B", 8, _ASSOCIATION, 0, 2, _SERIAL_CONTROL, 2, 0, 0) + _interface(
-            0, 1, _SERIAL_CONTROL, 2
-        )
+        body += struct.pack("<8B", 8, _ASSOCIATION, 0, 2, _SERIAL_CONTROL, 2, 0, 0)
+        body += _interface(0, 1, _SERIAL_CONTROL, 2)
         body += bytes.fromhex("05 24 00 20 01  05 24 01 00 01  04 24 02 02  05 24 06 00 01")
         body += _endpoint(IN | notify, _INTERRUPT, 8, 16) + _interface(1, 2, _SERIAL_DATA)
         body += _endpoint(data, _BULK, 64, 0) + _endpoint(IN | data, _BULK, 64, 0)

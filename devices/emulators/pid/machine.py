@@ -242,11 +242,7 @@ class Machine:
                 self._report("play", block)
             else:
                 along = effect.level(self.frame, place, speed)
-                if self._profile.sums == "turns" and effect.kind == CONSTANT:
-                    size = effect.gain * effect.magnitude
-                    x, y = (x + size) * effect.direction[0], (y + size) * effect.direction[1]
-                else:
-                    x, y = x + along[0], y + along[1]
+                x, y = x + along[0], y + along[1]
         self.frame += 1
         if self.paused or not (self.enabled or not self._profile.must_enable):
             return 0.0, 0.0
@@ -317,9 +313,24 @@ class Machine:
         if kind == "constant":
             effect.magnitude = _clip(fields["magnitude"] / scales.constant)
         elif kind == "set-effect":
-            self._set_effect(effect, fields)
+            profile = self._profile
+            effect.kind = fields["type"]
+            effect.duration = math.inf if fields["duration"] in profile.endless else fields["duration"]
+            effect.start_delay = fields.get("start_delay", 0)
+            effect.gain = fields["gain"] / 255.0
+            effect.direction = profile.direction(fields)
+            # a firmware that disables the actuators automatically also enables them automatically
+            self.enabled |= profile.stop_disables
+            self._report("set-effect", fields["block"])
         elif kind == "operation":
-            self._operate(effect, fields)
+            operation = fields["operation"]
+            if operation == START_SOLO:
+                self._stop_all()
+            if operation in {START, START_SOLO}:
+                effect.start(self.frame, fields["loops"])
+            elif operation == STOP:
+                effect.playing = False
+            self._report("play", fields["block"])
         elif kind == "condition":
             middle = (fields[name] / scales.coefficient for name in ("centre", "positive", "negative"))
             limits = ("positive_saturation", "negative_saturation", "dead_band")
@@ -333,27 +344,6 @@ class Machine:
         elif kind == "envelope":
             attack, fade = fields["attack_level"] / scales.envelope, fields["fade_level"] / scales.envelope
             effect.envelope = Envelope(attack, fields["attack_time"], fade, fields["fade_time"])
-
-    def _set_effect(self, effect: Effect, fields: dict[str, int]) -> None:
-        profile = self._profile
-        effect.kind = fields["type"]
-        effect.duration = math.inf if fields["duration"] in profile.endless else fields["duration"]
-        effect.start_delay = fields.get("start_delay", 0)
-        effect.gain = fields["gain"] / 255.0
-        effect.direction = profile.direction(fields)
-        # a firmware that disables the actuators automatically also enables them automatically
-        self.enabled |= profile.stop_disables
-        self._report("set-effect", fields["block"])
-
-    def _operate(self, effect: Effect, fields: dict[str, int]) -> None:
-        operation = fields["operation"]
-        if operation == START_SOLO or (operation == START and self._profile.sums == "latest"):
-            self._stop_all()
-        if operation in {START, START_SOLO}:
-            effect.start(self.frame, fields["loops"])
-        elif operation == STOP:
-            effect.playing = False
-        self._report("play", fields["block"])
 
     def _stop_all(self) -> None:
         for effect in self.blocks.values():

@@ -18,7 +18,7 @@ _ROOM = 1.01
 """Factor on the maximum force of the plant, which must not clip: the firmware clips each axis."""
 
 
-class StickPlant:
+class StickPlant(SimulatedHandle):
     """Handle of an emulated stick. Time advances in whole frames.
 
     Parameters
@@ -49,7 +49,7 @@ class StickPlant:
         self.truth = handle
         self._gear = np.array(handle.gear)
         self._counts = np.array(handle.counts)
-        simulated = SimulatedHandle(
+        super().__init__(
             FRAME,
             hand,
             half_width=handle.half_width,
@@ -60,34 +60,17 @@ class StickPlant:
             seed=seed,
             friction=friction,
         )
-        self.joystick, self._clock = simulated.joystick, simulated.clock
         self.joystick.open()
         self._observe(0)
 
-    @property
-    def handle(self) -> Vector:
-        """True position of the handle, (2,) [m]."""
-        return self.joystick.handle
-
-    @property
-    def handle_velocity(self) -> Vector:
-        """True velocity of the handle, (2,) [m/s]."""
-        return self.joystick.handle_velocity
-
-    @property
-    def hand_force(self) -> Vector:
-        """True force of the hand on the handle, (2,) [N]."""
-        return self.joystick.hand_force
-
     def force_of(self, level: Pair) -> Vector:
         """Return the force on the handle, (2,) [N], for motor levels of X and Y as fractions of full scale."""
-        force: Vector = self._gear @ level
-        return force
+        return np.asarray(self._gear @ level)
 
     def advance(self, level: Pair) -> None:
         """Simulate one frame with these motor levels as fractions of full scale."""
         self.joystick.write(self._gear @ level)
-        self._clock.tick += 1
+        self.clock.tick += 1
         self._observe(self.joystick.read().buttons)
 
     def _observe(self, buttons: int) -> None:

@@ -1,10 +1,11 @@
 """Kinds of emulated sticks: descriptors, reports, behaviour of the firmware, and true parameters of the handle.
 
-The positions in the reports are taken from tables, independent of the report descriptors, which are in the ``.hex``
-files. The handles contain the parameters that a calibration has to identify: the axes of a stick, and its motors, are
-rotated, mirrored and scaled relative to the plane in which its handle moves. The directions of the plane are from the
-view of a user in front of the stick: x to the right, y away. (The axis Y of the HID class points towards the user.) The
-handle of a wheel is the top of its rim: x is the distance along the rim, clockwise, and there is no y.
+The profiles are in the file ``sticks.toml``. The positions in the reports are taken from its tables, independent of the
+report descriptors, which are in the ``.hex`` files. The handles contain the parameters that a calibration has to
+identify: the axes of a stick, and its motors, are rotated, mirrored and scaled relative to the plane in which its
+handle moves. The directions of the plane are from the view of a user in front of the stick: x to the right, y away.
+(The axis Y of the HID class points towards the user.) The handle of a wheel is the top of its rim: x is the distance
+along the rim, clockwise, and there is no y.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
+import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -176,9 +178,6 @@ class Profile:
         Effect of output reports sent as control requests: ``works``, ``ignored``, ``shifted`` (by one byte).
     suspend_resets : bool
         Whether a suspended bus resets the firmware.
-    sums : str
-        Combination of several effects: ``adds``; ``latest`` (starting one stops the others); ``turns`` (the previous
-        sum is multiplied by the direction of each constant effect).
     """
 
     name: str
@@ -221,7 +220,6 @@ class Profile:
     spring: float = 0.0
     control_pipe: str = "works"
     suspend_resets: bool = False
-    sums: str = "adds"
 
     @cached_property
     def report_descriptor(self) -> bytes:
@@ -297,87 +295,7 @@ def _inverse(matrix: Matrix, factor: int = 1) -> Matrix:
     return (d / det, -b / det), (-c / det, a / det)
 
 
-# --- output reports by family; all numbers are little-endian ----------------------------------------------------------
-
-
-def _common(control: str = "command") -> tuple[Layout, ...]:
-    """Return the reports that all families share."""
-    return (
-        Layout(5, "constant", "Bh", "block magnitude"),
-        Layout(10, "operation", "BBB", "block operation loops"),
-        Layout(11, "free", "B", "block"),
-        Layout(12, "control", "B", control),
-        Layout(13, "gain", "B", "gain"),
-    )
-
-
-_CONDITION = "block place centre positive negative positive_saturation negative_saturation dead_band"
-_ENVELOPE = "block attack_level fade_level attack_time fade_time"
-_PERIODIC = "block magnitude offset phase period"
-_EFFECT = "block type duration trigger_repeat sample_period"
-
-_WIDE = (
-    Layout(2, "envelope", "BHHII", _ENVELOPE),
-    Layout(3, "condition", "BBhhhHHH", _CONDITION),
-    Layout(4, "periodic", "BHhHI", _PERIODIC),
-    Layout(6, "ramp", "Bhh", "block start end"),
-)
-_CUSTOM = (
-    Layout(7, "custom-data", "BH12s", "block offset samples"),
-    Layout(14, "custom", "BBH", "block count period"),
-)
-
-_VENDOR = Layout(0xA1, "vendor", "BHBIQQ", "type class instance command data address")
-
-OPENFFBOARD_REPORTS = (
-    Layout(
-        1,
-        "set-effect",
-        "BBHHHHBBBHHHH",
-        f"{_EFFECT} start_delay gain trigger axes direction direction_y offset_x offset_y",
-    ),
-    *_WIDE,
-    *_common("bits"),
-    _VENDOR,
-)
-"""Reports of the OpenFFBoard with two axes of 16 bits."""
-
-OPENFFBOARD_WHEEL_REPORTS = (
-    Layout(1, "set-effect", "BBHHHHBBBHH", f"{_EFFECT} start_delay gain trigger axes direction offset_x"),
-    *OPENFFBOARD_REPORTS[1:],
-)
-"""Reports of the OpenFFBoard with one axis: one angle and one offset less."""
-
-ARDUINO_REPORTS = (
-    Layout(
-        1,
-        "set-effect",
-        "BBHHHBBBBBHH",
-        f"{_EFFECT} gain trigger axes direction direction_y offset_x offset_y",
-    ),
-    *_WIDE,
-    *_CUSTOM,
-    Layout(8, "force-sample", "b", "x"),
-    *_common(),
-)
-"""Reports of the Arduino force-feedback library: no start delay, eight bits of direction."""
-
-SIDEWINDER_REPORTS = (
-    Layout(
-        1,
-        "set-effect",
-        "BBHHHBBBBBH",
-        f"{_EFFECT} gain trigger axes direction direction_y start_delay",
-    ),
-    Layout(2, "envelope", "BBBHH", _ENVELOPE),
-    Layout(3, "condition", "BBbbbBBB", _CONDITION),
-    Layout(4, "periodic", "BBbBH", _PERIODIC),
-    Layout(6, "ramp", "Bbb", "block start end"),
-    *_CUSTOM,
-    Layout(8, "force-sample", "bb", "x y"),
-    *_common(),
-)
-"""Reports of the SideWinder Force Feedback 2: 8 bits of nearly everything, 9 of the constant force."""
+# --- input reports ---------------------------------------------------------------------------------------------------
 
 
 def openffboard_input(x: int, y: int, buttons: int) -> bytes:
@@ -456,147 +374,34 @@ def _turned(degrees: float, x: float, y: float) -> Matrix:
     return (x * cosine, -x * sine), (y * sine, y * cosine)
 
 
-_OPENFFBOARD = Profile(
-    name="openffboard",
-    manufacturer="Open_FFBoard",
-    product="FFBoard Joystick",
-    serial="EMULATED0001",
-    vendor_id=0x1209,
-    product_id=0xFFB0,
-    interface=2,
-    in_endpoint=0x83,
-    outputs=OPENFFBOARD_REPORTS,
-    create=17,
-    load=18,
-    pool=19,
-    scales=Scales(32767, 32767, 32767, 32767, 32767, 32767, 32767, 36000, 36000),
-    input=openffboard_input,
-    direction=openffboard_direction,
-    state=state_without_block,
-    types=11,
-    blocks=40,
-    pool_says=40,
-    endless=frozenset((0, 0xFFFF)),
-    repeat=100,
-    states_on=frozenset(("create", "set-effect")),
-    bits_control=True,
-    stop_disables=True,
-    stale_when_full=True,
-    control_pipe="shifted",
-    suspend_resets=True,
-    handle=Handle(
-        half_width=0.1,
-        half_height=0.08,
-        mass=0.3,
-        damping=1.0,
-        counts=_turned(2.0, 300e3, -360e3),
-        centre=(120, -85),
-        limit=32767,
-        gear=_turned(2.0, 10.0, -10.0),
-    ),
-)
+_FUNCTIONS: dict[str, Any] = {
+    function.__name__: function
+    for function in (
+        *(openffboard_input, arduino_input, sidewinder_input, state_with_block, state_without_block),
+        *(openffboard_direction, openffboard_wheel_direction, sidewinder_direction, arduino_direction),
+    )
+}
 
-_RIM = 0.125
-_HALF_TURN = math.radians(450.0)
 
-_OPENFFBOARD_WHEEL = replace(
-    _OPENFFBOARD,
-    name="openffboard-wheel",
-    product="FFBoard Wheel",
-    serial="EMULATED0002",
-    outputs=OPENFFBOARD_WHEEL_REPORTS,
-    direction=openffboard_wheel_direction,
-    handle=Handle(
-        half_width=_RIM * _HALF_TURN,  # 900 degrees from stop to stop
-        half_height=_RIM,
-        mass=0.0125 / _RIM**2,  # a rim and a motor of 0.0125 kg m²
-        damping=0.05 / _RIM**2,
-        counts=((32767 / (_RIM * _HALF_TURN), 0.0), (0.0, 0.0)),
-        centre=(0, 0),
-        limit=32767,
-        gear=((9.0 / _RIM, 0.0), (0.0, 0.0)),  # 9 N m
-        rim_radius=_RIM,
-    ),
-)
+def _profiles() -> dict[str, Profile]:
+    """Return the profiles in the file ``sticks.toml`` by name."""
+    tables = tomllib.loads(Path(__file__).with_name("sticks.toml").read_text(encoding="utf-8"))
+    found = {}
+    for name, own in tables["sticks"].items():
+        table = {**tables["sticks"].get(own.get("base"), {}), **own, "name": name}
+        table.pop("base", None)
+        reports = tables["reports"][table.pop("reports")]
+        table["outputs"] = tuple(Layout(int(number), *report) for number, report in reports.items())
+        table["scales"] = Scales(*table["scales"])
+        table |= {key: _FUNCTIONS[table[key]] for key in ("input", "state", "direction")}
+        table |= {key: frozenset(table.get(key, ())) for key in ("endless", "states_on")}
+        handle = dict(table["handle"], centre=tuple(table["handle"]["centre"]))
+        for key in ("counts", "gear"):
+            matrix = handle[key]
+            handle[key] = _turned(*matrix) if len(matrix) == 3 else tuple(map(tuple, matrix))
+        found[name] = Profile(**{**table, "handle": Handle(**handle)})
+    return found
 
-_SIDEWINDER = Profile(
-    name="sidewinder-ff2",
-    manufacturer="Microsoft",
-    product="SideWinder Force Feedback 2 Joystick",
-    serial="",
-    vendor_id=0x045E,
-    product_id=0x001B,
-    usb=0x0110,
-    control_size=8,
-    out_size=16,
-    out_interval=4,
-    outputs=SIDEWINDER_REPORTS,
-    create=1,
-    load=2,
-    pool=3,
-    scales=Scales(255, 255, 127, 127, 255, 127, 255, 255, 255),
-    input=sidewinder_input,
-    direction=sidewinder_direction,
-    state=state_with_block,
-    types=12,
-    blocks=16,
-    pool_says=16,
-    memory=0x0800,
-    endless=frozenset((0xFFFF,)),
-    states_on=frozenset(("play",)),
-    spring=1.0,
-    handle=Handle(
-        half_width=0.06,
-        half_height=0.05,
-        mass=0.25,
-        damping=1.5,
-        counts=_turned(-3.0, 7.8e3, -9.2e3),
-        centre=(6, -4),
-        limit=511,
-        gear=_turned(-3.0, 8.0, -7.0),
-    ),
-)
 
-_ARDUINO = Profile(
-    name="arduino",
-    manufacturer="Arduino LLC",
-    product="Arduino Leonardo",
-    serial="HIDEMULATED",
-    vendor_id=0x2341,
-    product_id=0x8036,
-    interface=2,
-    in_endpoint=0x84,
-    out_endpoint=0x05,
-    outputs=ARDUINO_REPORTS,
-    create=5,
-    load=6,
-    pool=7,
-    scales=Scales(10000, 10000, 10000, 10000, 10000, 10000, 10000, 255, 36000),
-    input=arduino_input,
-    direction=arduino_direction,
-    state=state_with_block,
-    types=12,
-    blocks=13,
-    pool_says=14,
-    endless=frozenset((0x7FFF, 0xFFFF)),
-    sense=-1,
-    repeat=1,
-    states_on=frozenset(("play",)),
-    must_enable=False,
-    load_once=True,
-    control_pipe="ignored",
-    handle=Handle(
-        half_width=0.07,
-        half_height=0.06,
-        mass=0.2,
-        damping=0.8,
-        counts=_turned(5.0, -400e3, 460e3),
-        centre=(-640, 900),
-        limit=32767,
-        quantum=16,
-        gear=_turned(8.0, -6.0, 6.0),
-    ),
-)
-
-PROFILES = {profile.name: profile for profile in (_OPENFFBOARD, _SIDEWINDER, _ARDUINO, _OPENFFBOARD_WHEEL)}
+PROFILES = _profiles()
 """Profiles by name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 import errno
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from devices.emulators.pid.firmware import Firmware
@@ -51,6 +51,17 @@ def emulated_stick(
     return EmulatedUsbBackend(stick)
 
 
+def _observed(read: Callable[[EmulatedStick], Vector]) -> Any:
+    """Return a property of a stick that is simulated up to the present."""
+
+    def get(stick: EmulatedStick) -> Vector:
+        with stick.lock:
+            stick.catch_up()
+            return read(stick)
+
+    return property(get)
+
+
 class EmulatedStick(UsbDevice):
     """Stick that can be plugged and unplugged.
 
@@ -77,6 +88,9 @@ class EmulatedStick(UsbDevice):
         Firmware.
     plant : StickPlant
         Handle with motors and converters.
+    force, handle, handle_velocity, hand_force : (2,) float array
+        Present force of the motors on the handle [N], true position [m] and velocity [m/s] of the handle, and force of
+        the hand on it [N].
 
     Raises
     ------
@@ -110,33 +124,10 @@ class EmulatedStick(UsbDevice):
 
     # --- information for observers -----------------------------------------------------------------------------------
 
-    @property
-    def force(self) -> Vector:
-        """Present force of the motors on the handle, (2,) [N]."""
-        with self.lock:
-            self.catch_up()
-            return self.firmware.force
-
-    @property
-    def handle(self) -> Vector:
-        """True position of the handle, (2,) [m]."""
-        with self.lock:
-            self.catch_up()
-            return self.plant.handle
-
-    @property
-    def handle_velocity(self) -> Vector:
-        """True velocity of the handle, (2,) [m/s]."""
-        with self.lock:
-            self.catch_up()
-            return self.plant.handle_velocity
-
-    @property
-    def hand_force(self) -> Vector:
-        """Present force of the hand on the handle, (2,) [N]."""
-        with self.lock:
-            self.catch_up()
-            return self.plant.hand_force
+    force = _observed(lambda stick: stick.firmware.force)
+    handle = _observed(lambda stick: stick.plant.joystick.handle)
+    handle_velocity = _observed(lambda stick: stick.plant.joystick.handle_velocity)
+    hand_force = _observed(lambda stick: stick.plant.joystick.hand_force)
 
     @property
     def truths(self) -> dict[str, dict[str, Any]]:

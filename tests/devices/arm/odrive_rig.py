@@ -16,7 +16,8 @@ from devices.arm.motors import CanStage, OdriveStage, can_bus, can_stage, native
 from devices.emulators.odrive.axis import STEP, Flywheels
 from devices.emulators.odrive.board import EmulatedOdrive, EmulatedOdriveBackend
 from devices.emulators.odrive.can import CanBus, CanSimple
-from devices.emulators.odrive.firmware import Firmware, rows
+from devices.emulators.odrive.endpoints import rows
+from devices.emulators.odrive.firmware import Firmware
 from haptics.errors import DeviceFault
 from tests.devices.arm.sensor_rigs import wait_until
 from tests.devices.stepped_time import LOOK, SteppedTime, settle

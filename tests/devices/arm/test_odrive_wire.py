@@ -36,7 +36,8 @@ from devices.arm.motors.stage import Streaming
 from devices.arm.motors.usb import open_drive
 from devices.common.bus import TransferError, Trouble
 from devices.emulators.odrive.board import EmulatedOdrive, EmulatedOdriveBackend
-from devices.emulators.odrive.firmware import crc16, rows, table_text
+from devices.emulators.odrive.endpoints import rows, table_text
+from devices.emulators.odrive.firmware import crc16
 from devices.emulators.odrive.text import TextProtocol
 from haptics.errors import DeviceFault, DeviceOpenError
 from tests.devices.arm.odrive_rig import IDS, alone
@@ -44,7 +45,7 @@ from tests.devices.arm.odrive_rig import IDS, alone
 # Checksum of the table of firmware 0.5.6.
 CRC_056 = 0xC1A0
 
-TEXT = table_text(rows())
+TEXT = table_text()
 
 
 @pytest.mark.parametrize(

@@ -478,9 +478,9 @@ def test_one_faulty_frame_among_others_is_reported():
     frames = optoforce_emulator.Program(load, [1.0] * 3)
     wire = OptoForceWire(OptoForceSettings(sensitivity=[[1, 1]] * 3))
     frames.faults.status = 0x0080
-    data = frames.due_bytes(0.0)
+    data = b"".join(frames.due(0.0))
     frames.faults.status = 0
-    data += frames.due_bytes(0.01) + frames.due_bytes(0.02)
+    data += b"".join((*frames.due(0.01), *frames.due(0.02)))
     wire._receive = lambda patience: wire._decoder.feed(data)
     assert wire.poll(0.0).health is Health.FAULT
 
@@ -502,6 +502,6 @@ def test_unit_that_does_not_answer_is_refused(monkeypatch):
 
 def test_unit_that_refuses_its_settings_is_reported(monkeypatch):
     with unit_with() as unit:
-        monkeypatch.setattr(unit.program, "due_bytes", lambda now: bytes.fromhex("aa0050010300fe"))
+        monkeypatch.setattr(unit.program, "due", lambda now: [bytes.fromhex("aa0050010300fe")])
         with pytest.raises(DeviceOpenError, match="does not take its settings"), opened_unit(unit):
             pass

@@ -84,10 +84,8 @@ class DriveBus(Bus):
         if transfer.endpoint & TO_HOST:
             found: bytes | None = board.pipe(transfer.endpoint).poll_in()
             return found
-        if board.pipe(transfer.endpoint).busy():
-            return None
-        board.pipe(transfer.endpoint).out(transfer.data, board.catch_up() - {"short"})  # a fault of the wire
-        return transfer.data
+        faults = board.catch_up() - {"short"}  # a fault of the wire
+        return transfer.data if board.pipe(transfer.endpoint).out(transfer.data, faults) else None
 
 
 @dataclass
