@@ -17,62 +17,67 @@ FOLDER = "reproductions"
 
 ALL = "all"
 
-REPRODUCTIONS: dict[str, tuple[str, str, str]] = {
-    "kikuuwe-implicit": ("kikuuwe_implicit", "friction laws and their implicit counterparts", "Figs. 4, 5, (16), (52)"),
-    "kikuuwe-constraints": (
-        "kikuuwe_constraints",
-        "the models solve their implicit equations and are passive",
-        "(26), (36), (38), (45)",
-    ),
-    "kikuuwe-fig6": ("kikuuwe_fig6_7", "model A reaches zero velocity without chattering", "Fig. 6"),
-    "kikuuwe-fig7": ("kikuuwe_fig6_7", "model A crosses zero velocity under a force that turns it round", "Fig. 7"),
-    "kikuuwe-fig8": ("kikuuwe_fig8", "model A as a friction law: no threshold to choose", "Fig. 8, (27)"),
-    "kikuuwe-fig11": ("kikuuwe_fig11", "stick-slip in two contacts with model-C elements", "Fig. 11"),
-    "kikuuwe-fig13": ("kikuuwe_fig13_14", "model B and its alternative on a velocity ramp", "Fig. 13"),
-    "kikuuwe-fig14": ("kikuuwe_fig13_14", "model D and its alternative sliding to rest", "Fig. 14"),
-    "kikuuwe-stability": ("kikuuwe_stability", "stability of a mass on model C in static friction", "(63)"),
-    "kikuuwe-approximation": (
-        "kikuuwe_approximation",
-        "the approximation (46), (57) against the exact solution",
-        "section III-E",
-    ),
-    "kikuuwe-fig16": ("kikuuwe_arm", "model A on the virtual arm: path and force of the hand", "Fig. 16"),
-    "kikuuwe-fig17": ("kikuuwe_arm", "model A on the virtual arm: position and force against time", "Fig. 17"),
-    "kikuuwe-servo": (
-        "kikuuwe_servo",
-        "model A on the virtual arm under every servo law: what the hand feels",
-        "section V-A",
-    ),
-    "kikuuwe-fig19": ("kikuuwe_joystick", "model C on the virtual joystick: path and commanded force", "Fig. 19"),
-    "kikuuwe-fig20": (
-        "kikuuwe_joystick",
-        "model C on the virtual joystick: position and force against time",
-        "Fig. 20",
-    ),
-    "kikuuwe-lag": (
-        "kikuuwe_joystick",
-        "model C on circles: lag of the force, circles that never slip, recoil",
-        "(38)",
-    ),
-    "weigand-fig2": ("weigand", "joint friction, discontinuous and smooth", "Fig. 2, (3), (4)"),
-    "weigand-fig3": ("weigand", "torque of the gearbox over its twist, and back", "Fig. 3, (6) to (11)"),
-    "weigand-fig7": ("weigand", "error of the link with flatness-based and with rigid feed-forward", "Fig. 7"),
-    "weigand-fig8": ("weigand", "torque of the motor by flatness-based and by rigid feed-forward", "Fig. 8"),
-    "weigand-fig9": ("weigand", "oscillation of the torque in the gearbox", "Fig. 9"),
-    "weigand-table1": ("weigand", "errors measured and simulated, by servo law", "Table 1"),
-    "machado-fig3": ("machado", "ideal arm, control of fractional order", "Fig. 3"),
-    "machado-fig4": ("machado", "ideal arm, PD and PI control", "Fig. 4"),
-    "machado-fig5": ("machado", "arm with friction in its joints, control of fractional order", "Fig. 5"),
-    "machado-fig6": ("machado", "arm with friction in its joints, PD and PI control", "Fig. 6"),
-    "machado-fig7": ("machado", "arm with backlash, re-tuned control of fractional order", "Fig. 7"),
-    "machado-fig8": ("machado", "arm with backlash, re-tuned PD and PI control", "Fig. 8"),
-    "machado-fig9": ("machado", "arm with flexible joints, control of fractional order", "Fig. 9"),
-    "machado-fig10": ("machado", "arm with flexible joints, PD and PI control", "Fig. 10"),
+_MODULES: dict[str, dict[str, tuple[str, str]]] = {
+    "kikuuwe_implicit": {"implicit": ("friction laws and their implicit counterparts", "Figs. 4, 5, (16), (52)")},
+    "kikuuwe_constraints": {
+        "constraints": ("the models solve their implicit equations and are passive", "(26), (36), (38), (45)"),
+    },
+    "kikuuwe_fig6_7": {
+        "fig6": ("model A reaches zero velocity without chattering", "Fig. 6"),
+        "fig7": ("model A crosses zero velocity under a force that turns it round", "Fig. 7"),
+    },
+    "kikuuwe_fig8": {"fig8": ("model A as a friction law: no threshold to choose", "Fig. 8, (27)")},
+    "kikuuwe_fig11": {"fig11": ("stick-slip in two contacts with model-C elements", "Fig. 11")},
+    "kikuuwe_fig13_14": {
+        "fig13": ("model B and its alternative on a velocity ramp", "Fig. 13"),
+        "fig14": ("model D and its alternative sliding to rest", "Fig. 14"),
+    },
+    "kikuuwe_stability": {"stability": ("stability of a mass on model C in static friction", "(63)")},
+    "kikuuwe_approximation": {
+        "approximation": ("the approximation (46), (57) against the exact solution", "section III-E"),
+    },
+    "kikuuwe_arm": {
+        "fig16": ("model A on the virtual arm: path and force of the hand", "Fig. 16"),
+        "fig17": ("model A on the virtual arm: position and force against time", "Fig. 17"),
+    },
+    "kikuuwe_servo": {
+        "servo": ("model A on the virtual arm under every servo law: what the hand feels", "section V-A"),
+    },
+    "kikuuwe_joystick": {
+        "fig19": ("model C on the virtual joystick: path and commanded force", "Fig. 19"),
+        "fig20": ("model C on the virtual joystick: position and force against time", "Fig. 20"),
+        "lag": ("model C on circles: lag of the force, circles that never slip, recoil", "(38)"),
+    },
+    "weigand": {
+        "fig2": ("joint friction, discontinuous and smooth", "Fig. 2, (3), (4)"),
+        "fig3": ("torque of the gearbox over its twist, and back", "Fig. 3, (6) to (11)"),
+        "fig7": ("error of the link with flatness-based and with rigid feed-forward", "Fig. 7"),
+        "fig8": ("torque of the motor by flatness-based and by rigid feed-forward", "Fig. 8"),
+        "fig9": ("oscillation of the torque in the gearbox", "Fig. 9"),
+        "table1": ("errors measured and simulated, by servo law", "Table 1"),
+    },
+    "machado": {
+        "fig3": ("ideal arm, control of fractional order", "Fig. 3"),
+        "fig4": ("ideal arm, PD and PI control", "Fig. 4"),
+        "fig5": ("arm with friction in its joints, control of fractional order", "Fig. 5"),
+        "fig6": ("arm with friction in its joints, PD and PI control", "Fig. 6"),
+        "fig7": ("arm with backlash, re-tuned control of fractional order", "Fig. 7"),
+        "fig8": ("arm with backlash, re-tuned PD and PI control", "Fig. 8"),
+        "fig9": ("arm with flexible joints, control of fractional order", "Fig. 9"),
+        "fig10": ("arm with flexible joints, PD and PI control", "Fig. 10"),
+    },
 }
-"""ID to module in `apps.reproduce`, description and place in the paper, in the order of ``all``.
+"""Module in `apps.reproduce` to its reproductions, each with its description and its place in the paper.
 
 The module has a function ``reproduce``, or several such as ``reproduce_fig6``, which returns an `Outcome`.
 """
+
+REPRODUCTIONS: dict[str, tuple[str, str, str]] = {
+    f"{module.partition('_')[0]}-{part}": (module, title, place)
+    for module, parts in _MODULES.items()
+    for part, (title, place) in parts.items()
+}
+"""ID to module, description and place in the paper, in the order of ``all``."""
 
 _PAPERS = {"kikuuwe": "Kikuuwe et al. 2006", "weigand": "Weigand et al. 2020", "machado": "Machado et al. 2002"}
 
