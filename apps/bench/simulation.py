@@ -192,9 +192,6 @@ def simulate_batch(batch: int, number: int) -> float:
 
 # --- QUEST+ -------------------------------------------------------------------------------------------------------
 
-LONGEST_TRIAL = 1e-4
-"""Permitted time of a trial [s]."""
-
 QUEST = QuestSettings(
     minimum=0.01,
     maximum=1.0,
