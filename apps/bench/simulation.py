@@ -41,7 +41,8 @@ from apps.shared.workers import workers
 from apps.sweep.design import AxisSettings, Job, Sweep, SweepSettings
 from apps.sweep.running import simulate_jobs
 from devices import create_device
-from haptics.device import Causality
+from haptics.clock import Clock
+from haptics.device import Causality, Device
 from haptics.servo.offline import OfflineJob, run_all
 
 # --- loop ---------------------------------------------------------------------------------------------------------
@@ -73,12 +74,11 @@ def run_loop(progress: Progress) -> Outcome:
 def sessions(duration: float) -> Callable[[], object]:
     """Return a function that runs `MANY` sessions of model C, each with its own hand, in one call of compiled code."""
     element = plainest(Causality.IMPEDANCE)
-    jobs = [
-        OfflineJob(
-            lambda clock, seed=seed: create_device("virtual-joystick", {"seed": seed}, clock=clock), element, duration
-        )
-        for seed in range(MANY)
-    ]
+
+    def joystick(seed: int, clock: Clock) -> Device:
+        return create_device("virtual-joystick", {"seed": seed}, clock=clock)
+
+    jobs = [OfflineJob(functools.partial(joystick, seed), element, duration) for seed in range(MANY)]
     return lambda: run_all(jobs)
 
 

@@ -194,12 +194,14 @@ def report(slices: Mapping[str, Sequence[Streamed]], trial: Trial, length: float
         "streams": found,
     }
     doubts = []
-    for name, one in (("without a stream", result["without"]), *((one["stream"], one) for one in found)):
-        if one["lost_ticks"]:
-            doubts.append(f"{one['lost_ticks']} ticks ({name}) are missing in the recordings.")
-    for one in found:
-        if not one["received"] or (one["stream"] == WEBSOCKET and one["missing"]):
-            doubts.append(f"the client of {one['stream']} missed {one['missing']} ticks in {one['gaps']} gaps.")
+    for name, figures_of in (("without a stream", result["without"]), *((each["stream"], each) for each in found)):
+        if figures_of["lost_ticks"]:
+            doubts.append(f"{figures_of['lost_ticks']} ticks ({name}) are missing in the recordings.")
+    for stream in found:
+        if not stream["received"] or (stream["stream"] == WEBSOCKET and stream["missing"]):
+            doubts.append(
+                f"the client of {stream['stream']} missed {stream['missing']} ticks in {stream['gaps']} gaps."
+            )
     return Outcome(result, _text(result, off), " ".join(doubts))
 
 

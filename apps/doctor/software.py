@@ -36,6 +36,7 @@ PACKAGES = {
     "PySide6-Essentials": "PySide6",
     "matplotlib": "matplotlib",
     "scipy": "scipy",
+    "pillow": "PIL",
 }
 """Required distributions, and the module that each provides."""
 _BROKEN_QT = (6, 12)

@@ -15,6 +15,7 @@ import math
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from apps.reproduce.outcome import Bound, Outcome, Row, derived
 from apps.reproduce.planar import Array, along_x
@@ -92,7 +93,7 @@ def _draw_fig13(figure: Figure, ours: dict[float, Array], alternative: dict[floa
     )
 
 
-def _curves(axes: Axes, time: Array, values: dict[float, Array], label: str, title: str) -> None:
+def _curves(axes: Axes, time: ArrayLike, values: dict[float, Array], label: str, title: str) -> None:
     for stiffness in reversed(STIFFNESSES):
         axes.plot(time, values[stiffness], color=COLOURS[stiffness], linewidth=1.1, label=f"K = {stiffness:.1e} N/m")
     dress(axes, "time [s]", label, title)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,7 +13,7 @@ BLUE, ORANGE, GREEN, PINK, SKY, AMBER = "#0072B2", "#D55E00", "#009E73", "#CC79A
 INK, PALE, GRID = "#222222", "#8A8A8A", "#E6E6E6"
 
 
-def dress(axes: Axes, x: str, y: str, title: str = "", *, legend: str = "") -> None:
+def dress(axes: Axes, x: str, y: str, title: str = "", *, legend: Any = "") -> None:
     """Set labels, a light grid and no frame on `axes`; `legend` is the place of a legend."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)

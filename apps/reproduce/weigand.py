@@ -154,7 +154,7 @@ def reproduce_fig2() -> Outcome:
         Row("largest distance from (4)", 0.0, np.abs(values[:, 0] - printed).max(), 1e-12, "N m"),
         derived("slope at rest, f_v + f_c s_F/2", rest, slope, 1e-9, "N m s/rad"),
         derived(f"distance from (3) at {reach:g} rad/s, 2 f_c/(1 + exp(s_F v))", left, apart, 1e-9, "N m"),
-        Row("torque at rest, where (3) jumps by 2 f_c", 0.0, FRICTION_LAW(0.0), 0.0, "N m"),
+        Row("torque at rest, where (3) jumps by 2 f_c", 0.0, float(FRICTION_LAW(0.0)), 0.0, "N m"),
     ]
     for name, found, exact in (("first", first, values[:, 1]), ("second", second, values[:, 2])):
         error = np.abs(found - exact).max() / np.abs(exact).max()

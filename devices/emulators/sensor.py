@@ -144,7 +144,7 @@ class SensorProgram:
 
     def pause(self, now: float) -> float:
         """Return the time until the next transmission [s]; infinite while nothing is sent."""
-        waiting = [self._late[0][0]] * bool(self._late) + [self._next] * self.streaming
+        waiting = ([self._late[0][0]] if self._late else []) + [self._next] * self.streaming
         return max(min(waiting, default=float("inf")) - now, 0.0)
 
     def _counts(self) -> list[int]:
