@@ -242,7 +242,11 @@ class Machine:
                 self._report("play", block)
             else:
                 along = effect.level(self.frame, place, speed)
-                x, y = x + along[0], y + along[1]
+                if self._profile.sums == "turns" and effect.kind == CONSTANT:
+                    size = effect.gain * effect.magnitude
+                    x, y = (x + size) * effect.direction[0], (y + size) * effect.direction[1]
+                else:
+                    x, y = x + along[0], y + along[1]
         self.frame += 1
         if self.paused or not (self.enabled or not self._profile.must_enable):
             return 0.0, 0.0
@@ -324,7 +328,7 @@ class Machine:
             self._report("set-effect", fields["block"])
         elif kind == "operation":
             operation = fields["operation"]
-            if operation == START_SOLO:
+            if operation == START_SOLO or (operation == START and self._profile.sums == "latest"):
                 self._stop_all()
             if operation in {START, START_SOLO}:
                 effect.start(self.frame, fields["loops"])

@@ -178,6 +178,9 @@ class Profile:
         Effect of output reports sent as control requests: ``works``, ``ignored``, ``shifted`` (by one byte).
     suspend_resets : bool
         Whether a suspended bus resets the firmware.
+    sums : str
+        Combination of several effects: ``adds``; ``latest`` (starting one stops the others); ``turns`` (the previous
+        sum is multiplied by the direction of each constant effect).
     """
 
     name: str
@@ -220,6 +223,7 @@ class Profile:
     spring: float = 0.0
     control_pipe: str = "works"
     suspend_resets: bool = False
+    sums: str = "adds"
 
     @cached_property
     def report_descriptor(self) -> bytes:
