@@ -172,7 +172,7 @@ def stroke(file, level, patch):
     device.open()
     device.compensate(1.0)
     clock.start()
-    plant = backend.sticks[0].plant
+    plant = backend.sticks[0].plant.joystick
     for number, row in enumerate(rows):
         clock.wait(clock.tick + 1)
         device._opened().step()

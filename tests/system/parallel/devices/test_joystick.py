@@ -45,7 +45,7 @@ class Stepped:
 
     @property
     def plant(self):
-        return self._device.backend.sticks[0].plant
+        return self._device.backend.sticks[0].plant.joystick
 
     def read(self):
         self._device._opened().step()
