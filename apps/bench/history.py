@@ -31,7 +31,7 @@ def entry(results: Mapping[str, Any]) -> dict[str, Any]:
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
         "machine": {
             "system": platform.platform(),
-            "processor": without_requests().processor,
+            "processor": without_requests()["processor"],
             "processors": len(os.sched_getaffinity(0)),
             "load": round(os.getloadavg()[0], 2),
         },
