@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from apps.front_ends.front_end import ProcessFrontEnd
+from apps.front_ends.front_end import FrontEnd
 from apps.front_ends.messages import Quit, SessionEnded, SessionStarted
 from haptics.errors import ConfigurationError
 from haptics.records import COLUMNS, ROW_UNITS, cells_of, flatten
@@ -427,7 +427,7 @@ class LslSink:
 
 
 Sink = UdpSink | WebSocketSink | LslSink
-"""Destination of a stream."""
+"""Destination of a stream: ``begin`` a run with its description, ``send`` batches, ``end`` the run, and ``close``."""
 
 
 def _shift(local_clock: Any) -> float:
@@ -502,6 +502,6 @@ def follow(connection: Connection[Any, Any], sink: Sink, also: Callable[[], None
                 return
 
 
-def open_stream(stream: StreamAddress) -> ProcessFrontEnd:
+def open_stream(stream: StreamAddress) -> FrontEnd:
     """Start the process that sends a stream (`apps.stream`)."""
-    return ProcessFrontEnd(main, (stream,), name=f"haptics stream {stream.kind}", holds_key=False)
+    return FrontEnd(main, (stream,), name=f"haptics stream {stream.kind}", holds_key=False)

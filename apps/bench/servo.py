@@ -23,7 +23,6 @@ from apps.bench import cyclictest
 from apps.bench.outcome import CannotMeasure, Outcome, Progress, Stop, table
 from apps.bench.parallel_view import ENOUGH, Frames, open_views, show_stage, show_view, view_obstacle
 from apps.front_ends.messages import SessionEnded
-from apps.session.progress import Quiet
 from apps.session.run import Session
 from apps.session.service import Service
 from apps.settings.config import complete
@@ -368,7 +367,7 @@ class Candidates:
         """Run a session, with front ends in the same way as an application if there is a `service`."""
         settings = {"model": MODEL, "rate": self._rate, "duration": length, "record": str(self._folder)}
         config = complete({"session": settings, "device": {"name": DEVICE}, "servo": self._servo})
-        session = Session(config, lambda line: None, progress=Quiet())
+        session = Session(config, lambda line: None, quiet=True)
         attendant = _Attendant(Ring.attach(Path(session.started["trace"])), frames, self._stop, service)
         if service is None:
             outcome = session.run(attendant)

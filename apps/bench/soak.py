@@ -21,7 +21,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from apps.bench.outcome import Outcome, Progress, Stop, table_of
-from apps.session.progress import Quiet
 from apps.session.run import Session
 from apps.settings.config import complete
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError
@@ -83,7 +82,7 @@ def run(progress: Progress, **options: Any) -> Outcome:
                 f"no room in {folder} for a recording of {needed / 1e6:.0f} MB: name another folder with --record."
             )
         progress(0.0, f"a session of {settings.duration:g} s")
-        session = Session(config, lambda line: None, progress=Quiet())
+        session = Session(config, lambda line: None, quiet=True)
         attendant = _Attendant(session, stop)
         outcome = session.run(attendant)
         ended, peak = time.monotonic(), _peak_memory()

@@ -133,7 +133,7 @@ def measure(rounds: int) -> dict[str, Any]:
             "cpu_ms": _figures(cpu_times),
             **{f"ratio_{name}": ratio(share) for name, share in _SHARES},
             "shapes": stage.picture.shapes,
-            "standing_shapes": stage.picture.static_count,
+            "standing_shapes": stage.picture.backdrop.shapes,
             "renderer": window.context.get_info().get_renderer(),
         }
         window.close()

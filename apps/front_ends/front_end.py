@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
-from typing import Any, Protocol
+from typing import Any
 
 from apps.front_ends.messages import AskShown, Close, HandTarget, HoldKey, Quit, Shown
 from haptics.servo.standby import without_signals
@@ -44,39 +44,7 @@ def has_room(connection: Connection[Any, Any]) -> bool:
 # --- side of the session ----------------------------------------------------------------------------------------------
 
 
-class FrontEnd(Protocol):
-    """Display of a session that also sends requests of the user.
-
-    Attributes
-    ----------
-    open : bool
-        True until the front end has ended, died or been closed.
-    holds_key : bool
-        Whether its dead-man's key can be held.
-    """
-
-    open: bool
-    holds_key: bool
-
-    @property
-    def connection(self) -> Any:
-        """Connection to wait for (`multiprocessing.connection.wait`) while the front end is open."""
-        ...
-
-    def send(self, message: Any) -> None:
-        """Send a message. Never blocks; has no effect on a closed front end."""
-        ...
-
-    def messages(self) -> list[Any]:
-        """Return the messages received since the last call, oldest first, and update `open`. Never blocks."""
-        ...
-
-    def close(self) -> None:
-        """End the front end and wait until it has ended. Closing twice has no effect."""
-        ...
-
-
-class ProcessFrontEnd:
+class FrontEnd:
     """Front end in a separate process, connected by a pipe.
 
     The run continues if the process dies or freezes.
@@ -96,7 +64,9 @@ class ProcessFrontEnd:
     Attributes
     ----------
     connection : Connection
-        The session's end of the pipe.
+        The session's end of the pipe, to wait for (`multiprocessing.connection.wait`) while the front end is open.
+    open : bool
+        True until the front end has ended, died or been closed.
     """
 
     def __init__(
@@ -114,13 +84,13 @@ class ProcessFrontEnd:
         self.holds_key = holds_key
 
     def send(self, message: Any) -> None:
-        """Send a message, or queue it while the pipe is full."""
+        """Send a message, or queue it while the pipe is full; no effect on a closed front end. Never blocks."""
         if self.open:
             self._waiting.append(message)
             self._flush()
 
     def messages(self) -> list[Any]:
-        """Return the messages received through the pipe since the last call, oldest first."""
+        """Return the messages received since the last call, oldest first, and update `open`. Never blocks."""
         received: list[Any] = []
         try:
             while self.open and len(received) < _AT_ONCE and self.connection.poll():

@@ -7,8 +7,8 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from multiprocessing.connection import wait
 from pathlib import Path
 
@@ -98,7 +98,8 @@ class Application:
             requires_key = config.limits.dead_man == "key"
             if requires_key and not self._windows:
                 raise _no_key(config, f"there is none: {self._obstacle}")
-            stack.enter_context(_signals(self._interrupt))
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # requests to end the run in order
+                stack.callback(signal.signal, number, signal.signal(number, lambda *_: self._interrupt()))
             stack.callback(service.streams.close)
             for start in self._streams:
                 service.streams.add(start())
@@ -249,15 +250,3 @@ def tables_of_start(config: SessionConfig, start: say.Start) -> dict[str, Table]
     if start.law not in {"", config.law["name"]}:
         tables["law"] = {"name": start.law}
     return tables
-
-
-@contextmanager
-def _signals(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Handle SIGINT, SIGTERM, and SIGHUP as requests to end the run in order."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    previous = {number: signal.signal(number, lambda *_: interrupt()) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

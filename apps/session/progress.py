@@ -21,29 +21,75 @@ _PLAIN = str.maketrans({"\u00a0": " ", "\u2009": "", "µ": "u"})
 
 
 class Progress:
-    """Updates a progress line of the run, at most five times per second.
+    """Progress line of a run: compilation of kernels and opening of the device, then time and state of the contact.
 
     Parameters
     ----------
+    device : str
+        Name of the device.
     duration : float or None
         Planned duration of the run [s].
+    notify : callable
+        Receives lines for the user that are printed once.
+    show : callable
+        Receives the present activity before the first tick; empty when the preparation is complete.
+    quiet : bool
+        Whether nothing is written to the terminal, for runs whose progress is shown elsewhere.
     """
 
-    def __init__(self, duration: float | None) -> None:
-        self._duration = duration
-        self._line = Line()
-        self._next = 0.0
-        self._preparing = "preparing"
+    def __init__(
+        self,
+        device: str,
+        duration: float | None,
+        notify: Callable[[str], None],
+        show: Callable[[str], None],
+        quiet: bool = False,
+    ) -> None:
+        self._device, self._duration, self._notify, self._show, self._quiet = device, duration, notify, show, quiet
+        self._line, self._preparing = Line(), "preparing"
+        self._began = time.monotonic()
+        self._next = self._next_preparation = 0.0
+        self._kernels: tuple[int, int] | None = None
+        self._opening = False
 
-    def prepare(self, words: str) -> None:
-        """Show the present activity before the first tick."""
-        self._preparing = words
-        self._line.show(words)
+    def handle_message(self, stage: str, facts: Any) -> None:
+        """Handle a progress message of the servo: ``compiling``, ``compiled``, ``opening`` or ``ready``."""
+        if stage == "ready":
+            self._next_preparation = float("inf")
+            self._show("")
+            return
+        if stage == "compiling":
+            if self._kernels is None:
+                self._line.clear()
+                self._notify("compiling kernels, which takes a minute or two; the next run reuses them")
+            self._kernels = facts
+        elif stage == "opening":
+            self._opening = True
+        self._next_preparation = 0.0
+        self.show_preparation()
 
-    def show(self, trace: Ring) -> None:
-        """Show the progress of the run."""
+    def show_preparation(self) -> None:
+        """Show the present activity before the first tick, at most twice per second."""
         now = time.monotonic()
-        if now < self._next:
+        if now < self._next_preparation:
+            return
+        self._next_preparation = now + _PREPARATION_EVERY
+        words, seconds = "", now - self._began
+        if self._opening:
+            words = f"opening {self._device} ({seconds:.0f} s)"
+        elif self._kernels is not None:
+            number, about = self._kernels
+            words = f"compiling kernel {number} of about {about} ({seconds:.0f} s; only the first time)"
+        if words:
+            self._preparing = words
+            if not self._quiet:
+                self._line.show(words)
+            self._show(words)
+
+    def show_run(self, trace: Ring) -> None:
+        """Show the progress of the run, at most five times per second."""
+        now = time.monotonic()
+        if now < self._next or self._quiet:
             return
         self._next = now + _EVERY
         newest = trace.since(trace.count - 1)
@@ -58,84 +104,6 @@ class Progress:
     def clear(self) -> None:
         """Remove the line."""
         self._line.clear()
-
-
-class Quiet(Progress):
-    """Progress without output, for runs whose progress is shown elsewhere."""
-
-    def __init__(self) -> None:
-        super().__init__(None)
-
-    def prepare(self, words: str) -> None:
-        """Do nothing."""
-
-    def show(self, trace: Ring) -> None:
-        """Do nothing."""
-
-
-class Preparation:
-    """Reports the progress of the preparation of a run: compilation of kernels, and opening of the device.
-
-    Parameters
-    ----------
-    device : str
-        Name of the device.
-    progress : Progress
-        Progress line on the terminal.
-    notify : callable
-        Receives lines for the user that are printed once.
-    show : callable
-        Receives the present activity; empty when the preparation is complete.
-
-    Attributes
-    ----------
-    opening : bool
-        Whether opening of the device has begun, so that it may have been accessed.
-    """
-
-    def __init__(
-        self, device: str, progress: Progress, notify: Callable[[str], None], show: Callable[[str], None]
-    ) -> None:
-        self._device = device
-        self._progress = progress
-        self._notify = notify
-        self._show = show
-        self._began = time.monotonic()
-        self._next = 0.0
-        self._kernels: tuple[int, int] | None = None
-        self.opening = False
-
-    def handle_message(self, stage: str, facts: Any) -> None:
-        """Handle a progress message of the servo: ``compiling``, ``compiled``, ``opening`` or ``ready``."""
-        if stage == "ready":
-            self._next = float("inf")
-            self._show("")
-            return
-        if stage == "compiling":
-            if self._kernels is None:
-                self._progress.clear()
-                self._notify("compiling kernels, which takes a minute or two; the next run reuses them")
-            self._kernels = facts
-        elif stage == "opening":
-            self.opening = True
-        self._next = 0.0
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Update the display. Must be called periodically."""
-        now = time.monotonic()
-        if now < self._next:
-            return
-        self._next = now + _PREPARATION_EVERY
-        words, seconds = "", now - self._began
-        if self.opening:
-            words = f"opening {self._device} ({seconds:.0f} s)"
-        elif self._kernels is not None:
-            number, about = self._kernels
-            words = f"compiling kernel {number} of about {about} ({seconds:.0f} s; only the first time)"
-        if words:
-            self._progress.prepare(words)
-            self._show(words)
 
 
 def describe(summary: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import devices
-from apps.session.progress import Preparation, Progress
+from apps.session.progress import Progress
 from apps.session.record import KeyJournal, ParameterAdvice, journal_entry, new_recorder
 from apps.settings.config import SessionConfig
 from apps.settings.models import Table
@@ -63,14 +63,14 @@ class Session(Run):
         Receives lines for the user.
     warn : callable, optional
         Receives warnings about parameters that do not suit the device; `notify` by default.
-    progress : Progress, optional
-        Progress display; a line on the terminal by default.
     prepare : callable, optional
         Receives the activity before the first tick; empty when the preparation is complete.
     folder : Path, optional
         Folder of the recording; a new folder in the session's folder for recordings by default.
     standby : Standby, optional
         Servo process that waits for its job.
+    quiet : bool
+        Whether no progress is shown on the terminal.
 
     Attributes
     ----------
@@ -87,10 +87,10 @@ class Session(Run):
         config: SessionConfig,
         notify: Callable[[str], None],
         warn: Callable[[str], None] | None = None,
-        progress: Progress | None = None,
         prepare: Callable[[str], None] = lambda words: None,
         folder: Path | None = None,
         standby: Standby | None = None,
+        quiet: bool = False,
     ) -> None:
         self.config = config
         self._spec, self._limits = config.spec, config.limits
@@ -102,8 +102,7 @@ class Session(Run):
         self._program = self.version = 0
         self._interrupted = False
         self._attend: Callable[[], None] = lambda: None
-        self._progress = progress or Progress(config.session.duration)
-        self._preparation = Preparation(config.device, self._progress, notify, prepare)
+        self._progress = Progress(config.device, config.session.duration, notify, prepare, quiet)
         recorder = new_recorder(config, self._advice.record, folder)
         self.folder = recorder.folder
         live = config.session.clock == "wall"
@@ -262,13 +261,13 @@ class Session(Run):
 
     def prepared(self, stage: str, facts: Any) -> None:
         """Report the progress of the preparation."""
-        self._preparation.handle_message(stage, facts)
+        self._progress.handle_message(stage, facts)
 
     def run_periodic_tasks(self) -> None:
         """Update the progress display and serve the front ends."""
         if not self.opened:
-            self._preparation.refresh()
-        self._progress.show(self.servo.trace)
+            self._progress.show_preparation()
+        self._progress.show_run(self.servo.trace)
         self._attend()
 
     def reason(self, end: EndReason) -> str:

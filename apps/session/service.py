@@ -6,7 +6,6 @@ import functools
 import operator
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,9 +74,7 @@ class Mouse:
     def __enter__(self) -> Mouse:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
 
@@ -116,12 +113,14 @@ class Service:
     def begin(self, session: Session) -> None:
         """Announce a run that is about to start to all front ends and serve it."""
         self.session, self._holder, self._scene = session, None, session.config.scene
-        for listeners in (self.fronts, self.streams):
-            listeners.broadcast(self._greeting())
+        self._broadcast(self._greeting())
 
     def end(self, message: say.SessionEnded) -> None:
         """Send the end of the run to all front ends."""
         self.session = None
+        self._broadcast(message)
+
+    def _broadcast(self, message: Any) -> None:
         for listeners in (self.fronts, self.streams):
             listeners.broadcast(message)
 
@@ -162,13 +161,15 @@ class Service:
 
         The run fails if it needs the dead-man's key and no remaining front end can hold it.
         """
-        if self.session is not None and self._key_is_missing():
+        if self.session is None:
+            return
+        if self._key_is_missing():
             self.session.fail(
                 DeviceFault("the live view ended unexpectedly, and with it the dead-man's key: the run was stopped.")
             )
-        elif self.session is not None and self.fronts.open:
+        elif self.fronts.open:
             self._notify("a window ended unexpectedly; the run goes on with the others.")
-        elif self.session is not None:
+        else:
             self._notify("the live view ended unexpectedly; the run goes on without it.")
 
     def execute(self, front: FrontEnd, message: Any) -> None:

@@ -417,6 +417,9 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
     ConfigurationError
         If a setting is invalid; the message contains the setting, its value and the allowed values.
     """
+    from devices import is_virtual
+    from haptics.rendering.rendering import require_pair
+
     scene = scene_of(tables)
     session = dict(tables.get("session", {}))
     device = dict(tables.get("device", {}))
@@ -440,7 +443,18 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
         friction_file_hash=_hash_of(device.get("friction_parameters"), "device.friction_parameters"),
         measured_file_hash=_hash_of(settings.measured, "session.measured"),
     )
-    _validate(config)
+    if settings.clock == "off":
+        obstacle = ""
+        if not is_virtual(name):
+            obstacle = f"{name} has a clock of its own: use a virtual device"
+        elif config.hand == "mouse":
+            obstacle = "the mouse moves by the clock: choose another hand"
+        elif settings.duration is None:
+            obstacle = "there is nothing that would end it: give session.duration (--duration)"
+        if obstacle:
+            raise ConfigurationError(f"session.clock = 'off': {obstacle}.")
+    program, _ = config.program, config.limits  # built once, so that errors are raised before the run
+    require_pair(program, config.spec)
     return config
 
 
@@ -477,22 +491,3 @@ def _hash_of(file: Any, setting: str) -> str | None:
     if not isinstance(file, str) or not file:
         return None
     return sha256_of(file, f"{setting} = {file!r}")
-
-
-def _validate(config: SessionConfig) -> None:
-    """Build all parts of a session once, so that configuration errors are raised before the run."""
-    from devices import is_virtual
-    from haptics.rendering.rendering import require_pair
-
-    if config.session.clock == "off":
-        obstacle = ""
-        if not is_virtual(config.device):
-            obstacle = f"{config.device} has a clock of its own: use a virtual device"
-        elif config.hand == "mouse":
-            obstacle = "the mouse moves by the clock: choose another hand"
-        elif config.session.duration is None:
-            obstacle = "there is nothing that would end it: give session.duration (--duration)"
-        if obstacle:
-            raise ConfigurationError(f"session.clock = 'off': {obstacle}.")
-    program, _ = config.program, config.limits
-    require_pair(program, config.spec)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from apps.experiment.design import OWN_TABLES
 from apps.experiment.observers import ObserverSettings
@@ -122,10 +122,6 @@ def pages() -> Iterator[str]:
     for name, hand in HANDS.items():
         yield _section("hand", f'Hand `hand.name = "{name}"`', hand)
     yield _section(TABLE, "Tuning: `haptics calibrate device`", Autotune, "See [Tune a device](tuning.md).")
-    yield from _experiments()
-
-
-def _experiments() -> Iterator[str]:
     yield _EXPERIMENTS
     for name, cls in OWN_TABLES.items():
         yield _section(name, f"Experiment: `{name}`", cls)
@@ -148,40 +144,30 @@ def _devices() -> Iterator[str]:
     yield _section("device", "`inverse3`", Inverse3Settings, "See [The Inverse3](inverse3.md).")
     yield _section("device", "`arm`", RealArmSettings, "See [The arm](arm.md).")
     yield _section("device", "Emulated `pid-joystick`, `pantograph`, `inverse3`, `arm`", EmulationSettings, _EMULATION)
-    yield _section(
-        "device",
-        "Emulated `pid-joystick` only",
-        EmulatedStickSettings,
-        leave_out=_names(EmulationSettings, StickSettings),
-    )
+    common = {field.name for cls in (EmulationSettings, StickSettings) for field in dataclasses.fields(cls)}
+    yield _section("device", "Emulated `pid-joystick` only", EmulatedStickSettings, leave_out=common)
     yield _section("device.motors", "Motors of `arm`", OdriveSettings)
     for name, (sensor, _) in SENSORS.items():
         yield _section("device.sensor", f'Force sensor of `arm`, `device.sensor.name = "{name}"`', sensor)
-
-
-def _names(*classes: type) -> tuple[str, ...]:
-    return tuple(field.name for cls in classes for field in dataclasses.fields(cls))
 
 
 def _numbers(table: dict[str, float]) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in table.items())
 
 
-def _section(table: str, title: str, cls: type, remark: str = "", leave_out: tuple[str, ...] = ()) -> str:
-    fields = [field for field in dataclasses.fields(cls) if field.name not in leave_out]
-    rows = "".join(
-        f"| `{table}.{f.name}` | {_default(f)} | {allowed_text(f)} | {f.metadata.get('doc', '')} |\n" for f in fields
-    )
+def _section(table: str, title: str, cls: type, remark: str = "", leave_out: Container[str] = ()) -> str:
+    rows = ""
+    for field in dataclasses.fields(cls):
+        if field.name in leave_out:
+            continue
+        default = "-"
+        if field.default_factory is not dataclasses.MISSING:
+            default = f"`{field.default_factory()!r}`"
+        elif field.default not in (dataclasses.MISSING, "", None, ()):
+            default = f"`{field.default:g}`" if isinstance(field.default, float) else f"`{field.default}`"
+        rows += f"| `{table}.{field.name}` | {default} | {allowed_text(field)} | {field.metadata.get('doc', '')} |\n"
     heading = f"## {title}\n\n" + (f"{remark}\n\n" if remark else "")
     return f"{heading}| setting | default | allowed | meaning |\n|---|---|---|---|\n{rows}"
-
-
-def _default(field: dataclasses.Field[object]) -> str:
-    if field.default_factory is not dataclasses.MISSING:
-        return f"`{field.default_factory()!r}`"
-    if field.default in (dataclasses.MISSING, "", None, ()):
-        return "-"
-    return f"`{field.default:g}`" if isinstance(field.default, float) else f"`{field.default}`"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 # --- formats ----------------------------------------------------------------------------------------------------------
@@ -45,11 +44,10 @@ STEPS = 1000
 _NICE = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 
 
-@dataclass(frozen=True)
 class SliderScale:
     """Maps the positions 0..`steps` of a slider to a range of values and back.
 
-    Attributes
+    Parameters
     ----------
     minimum, maximum : float
         Ends of the range.
@@ -57,38 +55,31 @@ class SliderScale:
         Whether equal steps are equal ratios. Needs ``minimum > 0``; otherwise the scale is linear.
     whole : bool
         Whether each step is 1, on a linear scale whose ends are integers.
+
+    Attributes
+    ----------
+    steps : int
+        Number of steps of the slider.
+    decimals : int
+        Number of decimals that resolve a step of the slider.
     """
 
-    minimum: float
-    maximum: float
-    logarithmic: bool = False
-    whole: bool = False
-
-    @property
-    def steps(self) -> int:
-        """Number of steps of the slider."""
-        return max(round(self.maximum - self.minimum), 1) if self.whole else STEPS
-
-    @property
-    def by_ratio(self) -> bool:
-        """Whether the scale is in fact logarithmic."""
-        return self.logarithmic and not self.whole and 0 < self.minimum < self.maximum
-
-    @property
-    def decimals(self) -> int:
-        """Number of decimals that resolve a step of the slider."""
-        if self.whole:
+    def __init__(self, minimum: float, maximum: float, logarithmic: bool = False, whole: bool = False) -> None:
+        self.minimum, self.maximum = minimum, maximum
+        self.steps = max(round(maximum - minimum), 1) if whole else STEPS
+        self._by_ratio = logarithmic and not whole and 0 < minimum < maximum
+        if whole:
             digits = 0
-        elif self.by_ratio:
-            digits = 1 - math.floor(math.log10(self.minimum))
+        elif self._by_ratio:
+            digits = 1 - math.floor(math.log10(minimum))
         else:
-            digits = round(-math.log10((self.maximum - self.minimum) / STEPS)) if self.maximum > self.minimum else 2
-        return min(max(digits, 0), 6)
+            digits = round(-math.log10((maximum - minimum) / STEPS)) if maximum > minimum else 2
+        self.decimals = min(max(digits, 0), 6)
 
     def value(self, position: int) -> float:
         """Return the value at a slider position."""
         share = min(max(position / self.steps, 0.0), 1.0)
-        if self.by_ratio:
+        if self._by_ratio:
             return float(self.minimum * (self.maximum / self.minimum) ** share)
         return self.minimum + share * (self.maximum - self.minimum)
 
@@ -96,7 +87,7 @@ class SliderScale:
         """Return the slider position nearest to a value."""
         if self.maximum <= self.minimum:
             return 0
-        if self.by_ratio:
+        if self._by_ratio:
             share = math.log(max(value, self.minimum) / self.minimum) / math.log(self.maximum / self.minimum)
         else:
             share = (value - self.minimum) / (self.maximum - self.minimum)
@@ -114,6 +105,10 @@ def nice_ceiling(value: float) -> float:
     return next((step * power for step in _NICE if step * power >= value * (1 - 1e-9)), 10 * power)
 
 
+PATIENCE = 90
+"""Number of consecutive frames after which the smaller upper end of an axis is adopted."""
+
+
 class AxisTop:
     """Upper end of an axis that grows immediately and shrinks after a delay, to keep the display steady.
 
@@ -121,13 +116,10 @@ class AxisTop:
     ----------
     least : float
         Lower bound of the upper end.
-    patience : int
-        Number of consecutive frames after which a smaller upper end is adopted.
     """
 
-    def __init__(self, least: float, patience: int = 90) -> None:
+    def __init__(self, least: float) -> None:
         self._least = least
-        self._patience = patience
         self._waited = 0
         self.top = nice_ceiling(least)
 
@@ -135,7 +127,7 @@ class AxisTop:
         """Update the axis with the largest value of a frame; return True if `top` has changed."""
         target = nice_ceiling(max(1.08 * largest, self._least))
         self._waited = self._waited + 1 if target < self.top else 0
-        if target > self.top or self._waited > self._patience:
+        if target > self.top or self._waited > PATIENCE:
             self.top, self._waited = target, 0
             return True
         return False

@@ -14,7 +14,7 @@ import io
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 """Signature of a PNG file."""
 
 _SLIP, _STICK, _FRICTION, _FORCE = LIGHT.motion, LIGHT.stick, LIGHT.friction, LIGHT.force
-_INK, _PALE = "#222222", "#8A8A8A"
+_INK = "#222222"
 """Colours of the light theme (`apps.shared.theme`), as in the window."""
 
 _STRETCHES = 1000
@@ -110,7 +110,7 @@ def preloading(permitted: threading.Event) -> Iterator[None]:
 
 def draw(recording: Recording) -> str | None:
     """Draw the picture of `recording` into its folder; return its path, or None without usable ticks."""
-    run = _Run.of(recording)
+    run = _Run(recording)
     if run.count == 0:
         return None
     collecting = gc.isenabled()
@@ -147,16 +147,16 @@ class _Run:
         *("status", "sticking", "period_error", "tick_time"),
     )
 
-    def __init__(self, metadata: dict[str, Any], length: int) -> None:
-        self.metadata = metadata
-        self.impedance = metadata["device"]["causality"] == Causality.IMPEDANCE
+    def __init__(self, recording: Recording) -> None:
+        self.metadata, length = recording.metadata, len(recording)
+        self.impedance = self.metadata["device"]["causality"] == Causality.IMPEDANCE
         self.count = 0
         self.begin = self.end = 0.0
         self._stretch = max(-(-length // _STRETCHES), 1)
         self._stretch_of_path = max(-(-length // _STRETCHES_OF_PATH), 1)
-        is_long = self._stretch_of_path > _PATH_STEP * metadata["rate_hz"]
+        is_long = self._stretch_of_path > _PATH_STEP * self.metadata["rate_hz"]
         self.visited = _Cells() if is_long else None
-        self._vector_every = max(1, round(_VECTOR_EVERY * metadata["rate_hz"]), length // 4000)
+        self._vector_every = max(1, round(_VECTOR_EVERY * self.metadata["rate_hz"]), length // 4000)
         self._dot_every = max(-(-length // _DOTS), 1)
         self._points: dict[str, list[NDArray[Any]]] = {}
         self._seen = 0
@@ -164,17 +164,11 @@ class _Run:
         self.sticking = _Spans(shortest=0.01)
         self.lateness = np.zeros(len(_EDGES) - 1, np.int64)
         self.computation = np.zeros(len(_EDGES) - 1, np.int64)
-
-    @classmethod
-    def of(cls, recording: Recording) -> Self:
-        """Reduce a recording to the data that are drawn."""
-        run = cls(recording.metadata, len(recording))
-        for rows in recording.chunks(cls.COLUMNS):
+        for rows in recording.chunks(self.COLUMNS):
             usable = np.ones(len(rows), dtype=bool)
             for name in ("position", "force", "command"):
                 usable &= np.isfinite(rows[name]).all(axis=1)
-            run._take(rows if usable.all() else rows[usable])
-        return run
+            self._add(rows if usable.all() else rows[usable])
 
     @property
     def flags(self) -> list[Status]:
@@ -194,7 +188,7 @@ class _Run:
         shares = spans.shares
         return np.asarray(shares[shares[:, 2] > 0.0, :2])
 
-    def _take(self, rows: Rows) -> None:
+    def _add(self, rows: Rows) -> None:
         """Add the data of the next rows."""
         if not len(rows):
             return

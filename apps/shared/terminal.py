@@ -6,7 +6,6 @@ import contextlib
 import shutil
 import sys
 import textwrap
-from types import TracebackType
 from typing import Self
 
 WIDEST = 110
@@ -78,9 +77,7 @@ class Line:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.clear()
 
 

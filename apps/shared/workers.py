@@ -32,16 +32,30 @@ def workers(kind: str, count: int) -> Iterator[tuple[Executor, int]]:
     if kind == "threads":
         with ThreadPoolExecutor(count) as threads:
             yield threads, count
-    elif kind == "processes":
+        return
+    if kind == "processes":
         with ProcessPoolExecutor(count, get_context("spawn"), end_with_parent) as processes:
             try:
                 yield processes, count
             except BaseException:
                 processes.shutdown(wait=False, cancel_futures=True)
                 raise
-    else:
-        with _cluster(kind, count) as found:
-            yield found
+        return
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ConfigurationError("--cluster needs Dask: pip install 'haptics[cluster]', or leave it out.") from error
+    with contextlib.ExitStack() as stack:
+        try:
+            if kind == "local":
+                own = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
+                client = stack.enter_context(Client(stack.enter_context(own)))
+            else:
+                client = stack.enter_context(Client(kind, timeout=10.0))
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ConfigurationError(f"--cluster {kind}: no scheduler answers there ({error}).") from error
+        known = sum(client.nthreads().values())
+        yield client.get_executor(pure=False, retries=3), max(known, 1)
 
 
 def end_with_parent() -> None:
@@ -54,22 +68,3 @@ def end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=await_parent, name="end with parent", daemon=True).start()
-
-
-@contextlib.contextmanager
-def _cluster(address: str, count: int) -> Iterator[tuple[Executor, int]]:
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise ConfigurationError("--cluster needs Dask: pip install 'haptics[cluster]', or leave it out.") from error
-    with contextlib.ExitStack() as stack:
-        try:
-            if address == "local":
-                own = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
-                client = stack.enter_context(Client(stack.enter_context(own)))
-            else:
-                client = stack.enter_context(Client(address, timeout=10.0))
-        except (OSError, ValueError, TimeoutError) as error:
-            raise ConfigurationError(f"--cluster {address}: no scheduler answers there ({error}).") from error
-        known = sum(client.nthreads().values())
-        yield client.get_executor(pure=False, retries=3), max(known, 1)

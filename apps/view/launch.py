@@ -10,7 +10,7 @@ import sys
 from multiprocessing.connection import Connection
 from typing import Any
 
-from apps.front_ends.front_end import Link, ProcessFrontEnd
+from apps.front_ends.front_end import FrontEnd, Link
 
 LIVE = "apps.view.window:LiveWindow"
 
@@ -54,9 +54,9 @@ def obstacle_at_hand() -> str | None:
     return None
 
 
-def start_view(theme: str) -> ProcessFrontEnd:
+def start_view(theme: str) -> FrontEnd:
     """Start the process of the live view in a theme: ``dark``, ``light`` or ``auto``."""
-    return ProcessFrontEnd(main, (theme,), name="haptics view")
+    return FrontEnd(main, (theme,), name="haptics view")
 
 
 def main(connection: Connection[Any, Any], theme: str = "auto", window: str = LIVE) -> None:

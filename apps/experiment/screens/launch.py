@@ -23,9 +23,9 @@ def open_participant(settings: ScreenSettings) -> FrontEnd:
 
     A failure is reported by `messages.Cannot` (`FrontEnd.open`).
     """
-    from apps.front_ends.front_end import ProcessFrontEnd
+    from apps.front_ends.front_end import FrontEnd
 
-    return ProcessFrontEnd(main, (settings,), name="haptics participant")
+    return FrontEnd(main, (settings,), name="haptics participant")
 
 
 def open_experimenter() -> FrontEnd:
@@ -33,10 +33,10 @@ def open_experimenter() -> FrontEnd:
 
     Use `apps.view.launch.window_obstacle` to check first whether Qt can show a window.
     """
-    from apps.front_ends.front_end import ProcessFrontEnd
+    from apps.front_ends.front_end import FrontEnd
     from apps.view.launch import main as main_of_qt
 
-    return ProcessFrontEnd(main_of_qt, ("auto", EXPERIMENTER), name="haptics experimenter", holds_key=False)
+    return FrontEnd(main_of_qt, ("auto", EXPERIMENTER), name="haptics experimenter", holds_key=False)
 
 
 def main(connection: Connection[Any, Any], settings: ScreenSettings) -> None:

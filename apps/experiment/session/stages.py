@@ -9,7 +9,6 @@ from typing import Any
 
 from apps.front_ends import messages as say
 from apps.front_ends.front_end import FrontEnd
-from apps.session.progress import Quiet
 from apps.session.record import KeyEvent, ParameterAdvice, journal_entry, new_recorder
 from apps.session.run import Session
 from apps.session.service import Service
@@ -164,7 +163,7 @@ class LiveStage:
 
     def __init__(self, config: SessionConfig, folder: Path, journal: Callable[..., Any], follow: Followers) -> None:
         self.period = 1.0 / config.session.rate
-        self.session = Session(config, print_status, progress=Quiet(), folder=folder)
+        self.session = Session(config, print_status, quiet=True, folder=folder)
         self.folder, self.trace = self.session.folder, self.session.servo.trace
         self.gate, self.mark, self.write_record = self.session.gate, self.session.mark, journal
         self._follow = follow

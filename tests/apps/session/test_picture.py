@@ -240,14 +240,14 @@ def test_long_run_is_drawn_as_cells_that_cover_every_point(tmp_path, monkeypatch
     whole["tick"] = np.arange(len(whole))
     whole["time"] = whole["tick"] * 1e-3
     recording = record(tmp_path, whole[:1000], Causality.IMPEDANCE)
-    run = _Run.of(recording)
+    run = _Run(recording)
     assert run.visited is None
     np.testing.assert_allclose(run.points("path"), whole[:1000]["position"] * 1e3)
     recording.rows = whole
     sizes = []
     for most in (300, _Cells.MOST):
         monkeypatch.setattr(_Cells, "MOST", most)
-        run = _Run.of(recording)
+        run = _Run(recording)
         assert run.count == len(whole)
         assert run.visited is not None and len(run.visited.centres) <= most
         sizes.append(run.visited.size)

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from apps.front_ends.front_end import ProcessFrontEnd
+from apps.front_ends.front_end import FrontEnd
 from apps.front_ends.messages import Parameter, SessionStarted
 from apps.opengl.plane import Plane
 from apps.stage.launch import main
-from apps.stage.layout import arrange
+from apps.stage.layout import Layout
 from haptics.records import NEUTRAL
 from haptics.trace import Trace
 from tests.apps.shown import on_screen
@@ -23,11 +23,11 @@ FORCE, STIFFNESS = 4.0, 6000.0
 
 
 def layout(size=SIZE):
-    return arrange(*size)
+    return Layout(*size)
 
 
 def plane(size=SIZE):
-    return Plane(arrange(*size).plane, WORKSPACE)
+    return Plane(Layout(*size).plane, WORKSPACE)
 
 
 def started(trace, **changes):
@@ -95,7 +95,7 @@ class Stage:
 @contextmanager
 def opened(screen, folder, size=SIZE, theme="dark"):
     """Open a stage of a size with an empty trace."""
-    with on_screen(screen, lambda: ProcessFrontEnd(main, (theme, size), name="haptics stage")) as shown:
+    with on_screen(screen, lambda: FrontEnd(main, (theme, size), name="haptics stage")) as shown:
         shown.until_shown()
         yield Stage(shown, Trace.create(folder / "trace"), shown.focus(TITLE))
 

@@ -36,6 +36,6 @@ def test_picture_memory_does_not_grow_with_the_run(tmp_path):
 
     def kept(copies):
         recording.rows = np.tile(circle(1000), copies)
-        return sum(part.nbytes for parts in _Run.of(recording)._points.values() for part in parts)
+        return sum(part.nbytes for parts in _Run(recording)._points.values() for part in parts)
 
     assert kept(800) < 1.1 * kept(200)

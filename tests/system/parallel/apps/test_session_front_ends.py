@@ -21,11 +21,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from apps.cli import open_windows
-from apps.front_ends.front_end import ProcessFrontEnd
+from apps.front_ends.front_end import FrontEnd
 from apps.front_ends.messages import Captioned, Close, HoldKey, Key, Preparing, SessionEnded, SetParameter, Start, Stop
 from apps.session import application
 from apps.session.application import Application, tables_of_start
-from apps.session.progress import Preparation, Quiet
+from apps.session.progress import Progress
 from apps.session.record import BEFORE, KeyEvent, KeyJournal, tick_at
 from apps.session.run import Session
 from apps.session.service import Service
@@ -246,8 +246,8 @@ def test_front_end_killed_with_the_held_key_releases_it_and_the_run_continues(tm
     service, heard = Service(told.append), []  # type: Service, list[KeyEvent]
     session.keys.listen(heard.append)
     said = (Key("f", True), Key("f", False), SetParameter("law.force", 2.5))
-    holds = ProcessFrontEnd(repeat, said, name="holds the key")
-    for front in (holds, ProcessFrontEnd(listen, (str(tmp_path / "looks"),), name="looks")):
+    holds = FrontEnd(repeat, said, name="holds the key")
+    for front in (holds, FrontEnd(listen, (str(tmp_path / "looks"),), name="looks")):
         service.fronts.add(front)
     service.begin(session)
     trace, killed = session.servo.trace, []  # type: Any, list[float]
@@ -393,13 +393,13 @@ def test_run_whose_window_dies_with_its_key_is_status_4(tmp_path):
 def test_count_and_seconds_are_shown_until_the_device_is_open(monkeypatch):
     now, lines, shown = [100.0], [], []  # type: list[float], list[str], list[str]
     monkeypatch.setattr("apps.session.progress.time.monotonic", lambda: now[0])
-    progress = Preparation("pantograph", Quiet(), lines.append, shown.append)
-    progress.refresh()
+    progress = Progress("pantograph", None, lines.append, shown.append, quiet=True)
+    progress.show_preparation()
     assert shown == []
     for message in (("compiling", (1, 40)), ("compiling", (2, 40)), ("opening", None), ("ready", None)):
         progress.handle_message(*message)
         now[0] += 7.0
-        progress.refresh()
+        progress.show_preparation()
     texts = [f"kernel {number} of about 40 ({seconds} s;" for number, seconds in ((1, 0), (1, 7), (2, 7), (2, 14))]
     assert [text in line for text, line in zip(texts, shown, strict=False)] == [True] * 4
     assert "pantograph (14 s)" in shown[4] and shown[-1] == ""
