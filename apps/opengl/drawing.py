@@ -33,8 +33,7 @@ _PIXELS = 72
 
 def _grid(width: int, height: int) -> tuple[Floats, Floats]:
     """Return the x and y coordinates of the centre of each pixel, relative to the centre of the picture."""
-    x = np.arange(width) + 0.5 - 0.5 * width
-    y = np.arange(height) + 0.5 - 0.5 * height
+    x, y = (np.arange(length) + 0.5 - 0.5 * length for length in (width, height))
     across, up = np.meshgrid(x, y)
     return across, up
 

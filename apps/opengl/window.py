@@ -48,7 +48,7 @@ _SAME = {
 def open_window(caption: str, *, screen: int = 0, size: Size | None = None, visible: bool = True) -> Any:
     """Open a window.
 
-    If the window system has time stamps, ``stamp`` and ``code`` of the window are those of its newest key event.
+    If the window system has time stamps, the window stores ``stamp`` and ``code`` of its newest key event.
 
     Parameters
     ----------

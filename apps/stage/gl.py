@@ -17,26 +17,23 @@ from pyglet.graphics.shader import Shader, ShaderProgram
 
 from apps.stage.shapes import MARK_VERTEX, RIBBON_VERTEX, Marks, Vertices
 
+_HEADER = "#version 330 core\n"
+
 _TO_SCREEN = """
 uniform vec2 window_size;
 vec4 on_screen(vec2 pixel) { return vec4(2.0 * pixel / window_size - 1.0, 0.0, 1.0); }
 """
 
-_MARK_VERTEX = (
-    """#version 330 core
+_MARK_VERTEX = """
 in vec2 place; in vec2 local; in vec2 half_size; in vec4 style; in vec4 colour; in vec4 halo;
 out vec2 at; flat out vec2 reach; flat out vec4 shape; flat out vec4 ink; flat out vec4 edge;
-"""
-    + _TO_SCREEN
-    + """
 void main() {
     at = local; reach = half_size; shape = style; ink = colour; edge = halo;
     gl_Position = on_screen(place);
 }
 """
-)
 
-_MARK_FRAGMENT = """#version 330 core
+_MARK_FRAGMENT = """
 in vec2 at; flat in vec2 reach; flat in vec4 shape; flat in vec4 ink; flat in vec4 edge;
 out vec4 result;
 
@@ -61,33 +58,23 @@ void main() {
 }
 """
 
-_RIBBON_VERTEX = (
-    """#version 330 core
+_RIBBON_VERTEX = """
 in vec2 place; in float across; in float half_width; in vec4 colour;
 out float off; flat out float reach; out vec4 ink;
-"""
-    + _TO_SCREEN
-    + """
 void main() { off = across; reach = half_width; ink = colour; gl_Position = on_screen(place); }
 """
-)
 
-_RIBBON_FRAGMENT = """#version 330 core
+_RIBBON_FRAGMENT = """
 in float off; flat in float reach; in vec4 ink;
 out vec4 result;
 void main() { result = vec4(ink.rgb, ink.a * clamp(reach + 0.5 - abs(off), 0.0, 1.0)); }
 """
 
-_GROUND_VERTEX = (
-    """#version 330 core
+_GROUND_VERTEX = """
 in vec2 place; in vec2 millimetres; in vec2 share;
 out vec2 at; out vec2 where;
-"""
-    + _TO_SCREEN
-    + """
 void main() { at = millimetres; where = share; gl_Position = on_screen(place); }
 """
-)
 
 _NOISE = """
 float hash(vec2 p) {
@@ -164,8 +151,7 @@ vec3 glass(vec2 p) {
 }
 """
 
-_GROUND_FRAGMENT = (
-    """#version 330 core
+_GROUND_FRAGMENT = """
 in vec2 at; in vec2 where;
 out vec4 result;
 uniform sampler2D looks;    // shares of ice, wood, rubber, metal
@@ -176,10 +162,6 @@ uniform float raster;       // distance between its lines [mm]
 uniform float pixel;        // size of a pixel [mm]
 uniform float reach;        // what 0 and 255 stand for in the distances [mm], either side of 0.5
 uniform float level_share;  // how much what is plain is shaded
-"""
-    + _NOISE
-    + _MATERIALS
-    + """
 float lines(vec2 p, float every, float width) {
     vec2 off = abs(fract(p / every + 0.5) - 0.5) * every;
     return clamp(0.5 * width + 0.5 - min(off.x, off.y) / pixel, 0.0, 1.0);
@@ -209,12 +191,11 @@ void main() {
     result = vec4(tone, 1.0);
 }
 """
-)
 
 
 MARK_SHADERS = _MARK_VERTEX, _MARK_FRAGMENT
 RIBBON_SHADERS = _RIBBON_VERTEX, _RIBBON_FRAGMENT
-GROUND_SHADERS = _GROUND_VERTEX, _GROUND_FRAGMENT
+GROUND_SHADERS = _GROUND_VERTEX, _NOISE + _MATERIALS + _GROUND_FRAGMENT
 """Vertex and fragment shader of the shapes (`shapes.Marks`), of the ribbons, and of the ground."""
 
 
@@ -233,7 +214,9 @@ class Mesh:
 
     def __init__(self, shaders: tuple[str, str], layout: np.dtype[Any], mode: int) -> None:
         vertex, fragment = shaders
-        self.program = ShaderProgram(Shader(vertex, "vertex"), Shader(fragment, "fragment"))
+        self.program = ShaderProgram(
+            Shader(_HEADER + _TO_SCREEN + vertex, "vertex"), Shader(_HEADER + fragment, "fragment")
+        )
         self._mode = mode
         self._array, self._buffer = gl.GLuint(), gl.GLuint()
         gl.glGenVertexArrays(1, self._array)
@@ -283,13 +266,10 @@ class NumberPicture:
         rows, columns, _ = numbers.shape
         data = np.ascontiguousarray(numbers)
         self.use()
-        for name, value in (
-            (gl.GL_TEXTURE_MIN_FILTER, gl.GL_LINEAR),
-            (gl.GL_TEXTURE_MAG_FILTER, gl.GL_LINEAR),
-            (gl.GL_TEXTURE_WRAP_S, gl.GL_CLAMP_TO_EDGE),
-            (gl.GL_TEXTURE_WRAP_T, gl.GL_CLAMP_TO_EDGE),
-        ):
-            gl.glTexParameteri(gl.GL_TEXTURE_2D, name, value)
+        for name in (gl.GL_TEXTURE_MIN_FILTER, gl.GL_TEXTURE_MAG_FILTER):
+            gl.glTexParameteri(gl.GL_TEXTURE_2D, name, gl.GL_LINEAR)
+        for name in (gl.GL_TEXTURE_WRAP_S, gl.GL_TEXTURE_WRAP_T):
+            gl.glTexParameteri(gl.GL_TEXTURE_2D, name, gl.GL_CLAMP_TO_EDGE)
         place = data.ctypes.data_as(ctypes.c_void_p)
         kind = gl.GL_RGBA, gl.GL_UNSIGNED_BYTE
         gl.glTexImage2D(gl.GL_TEXTURE_2D, 0, gl.GL_RGBA8, columns, rows, 0, *kind, place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -74,8 +74,11 @@ def ground_of(scene: Scene | None, corners: Corners, size: tuple[float, float]) 
     for distance in distances:
         border = np.where((distance < 0.0) | (np.abs(distance) < np.abs(border)), distance, border)
     shares, shade = _materials(scene, flat, distances)
-    ground = _numbers(points, shares, shade, border, around)
-    return Ground(ground.looks, ground.others, tuple(_labels(scene, points, distances, around)), bool(walls))
+    return replace(
+        _numbers(points, shares, shade, border, around),
+        labels=tuple(_labels(scene, points, distances, around)),
+        walls=bool(walls),
+    )
 
 
 def grid(corners: Corners, size: tuple[float, float]) -> Floats:

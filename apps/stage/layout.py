@@ -22,43 +22,35 @@ _LEAST = 600.0
 """Window height below which letters and signs do not shrink further [pixel]."""
 
 
-@dataclass(frozen=True)
 class Layout:
     """Areas of a window.
+
+    Parameters
+    ----------
+    width, height : int
+        Size of the window [pixel].
+    panel : bool
+        Whether the column at the right is shown.
 
     Attributes
     ----------
     unit : float
         One hundredth of the window's height, with a minimum for legibility [pixel]. Sizes are multiples of it.
+    text : float
+        Height of ordinary text [pixel].
     window, plane, panel : Area
         The whole window, the area of the workspace, and the column with numbers and legend (zero width if hidden).
     """
 
-    unit: float
-    window: Area
-    plane: Area
-    panel: Area
-
-    @property
-    def text(self) -> float:
-        """Height of ordinary text [pixel]."""
-        return 2.15 * self.unit
+    def __init__(self, width: int, height: int, panel: bool = True) -> None:
+        self.unit = unit = max(height, _LEAST) / 100
+        self.text = 2.15 * unit
+        margin, column = 2.0 * unit, min(41.0 * unit, 0.42 * width) if panel else 0.0
+        self.window, self.panel = Area(0, 0, width, height), Area(width - column, 0, column, height)
+        room = max(width - column - 2 * margin, 1.0), max(height - 2 * margin, 1.0)
+        self.plane = Area(margin, margin, *room)
 
 
-def arrange(width: int, height: int, panel: bool = True) -> Layout:
-    """Divide a window of the given size [pixel], with or without the column at the right."""
-    unit = max(height, _LEAST) / 100
-    margin = 2.0 * unit
-    column = min(41.0 * unit, 0.42 * width) if panel else 0.0
-    return Layout(
-        unit=unit,
-        window=Area(0, 0, width, height),
-        plane=Area(margin, margin, max(width - column - 2 * margin, 1.0), max(height - 2 * margin, 1.0)),
-        panel=Area(width - column, 0, column, height),
-    )
-
-
-@dataclass(frozen=True)
 class Lines:
     """Heights of the lines in the column, and its left and right edge [pixel].
 
@@ -70,36 +62,15 @@ class Lines:
         Height of the first sign; the others follow below at intervals of `step`.
     """
 
-    left: float
-    right: float
-    run: float
-    hand: float
-    state: float
-    region: float
-    law: float
-    values: tuple[float, ...]
-    legend: float
-    step: float
-    keys: float
-
-
-def lines(layout: Layout) -> Lines:
-    """Return the heights of the lines of the column."""
-    unit, panel = layout.unit, layout.panel
-    top = panel.y + panel.height
-    return Lines(
-        left=panel.x + 3.0 * unit,
-        right=panel.x + panel.width - 3.0 * unit,
-        run=top - 4.0 * unit,
-        hand=top - 7.6 * unit,
-        state=top - 14.4 * unit,
-        region=top - 20.4 * unit,
-        law=top - 23.8 * unit,
-        values=tuple(top - (29.6 + 4.7 * row) * unit for row in range(4)),
-        legend=top - 52.6 * unit,
-        step=4.4 * unit,
-        keys=panel.y + 3.2 * unit,
-    )
+    def __init__(self, layout: Layout) -> None:
+        unit, panel = layout.unit, layout.panel
+        top = panel.y + panel.height
+        self.left, self.right = panel.x + 3.0 * unit, panel.x + panel.width - 3.0 * unit
+        self.run, self.hand, self.state, self.region, self.law, self.legend = (
+            top - lines * unit for lines in (4.0, 7.6, 14.4, 20.4, 23.8, 52.6)
+        )
+        self.values = tuple(top - (29.6 + 4.7 * row) * unit for row in range(4))
+        self.step, self.keys = 4.4 * unit, panel.y + 3.2 * unit
 
 
 def nice_length(room: float) -> float:

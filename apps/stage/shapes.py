@@ -72,17 +72,17 @@ class Marks:
         """Remove all shapes."""
         self.count = 0
 
-    def disc(self, place: Place, radius: float, colour: str, line: float = 0.0, share: float = 1.0) -> None:
-        """Add a circle, or its outline with a line width [pixel]; `share` is its opacity."""
-        self._add(place, (1.0, 0.0), (radius, radius), (BOX, radius, line), colour, share)
+    def disc(self, place: Place, radius: float, colour: str, line: float = 0.0) -> None:
+        """Add a circle, or its outline with a line width [pixel]."""
+        self._add(place, (1.0, 0.0), (radius, radius), (BOX, radius, line), colour, 1.0)
 
-    def square(self, place: Place, half: float, colour: str, line: float = 0.0, share: float = 1.0) -> None:
-        """Add a square by half its side length [pixel]."""
-        self._add(place, (1.0, 0.0), (half, half), (BOX, 0.25 * half, line), colour, share)
+    def square(self, place: Place, half: float, colour: str, share: float = 1.0) -> None:
+        """Add a square by half its side length [pixel]; `share` is its opacity."""
+        self._add(place, (1.0, 0.0), (half, half), (BOX, 0.25 * half, 0.0), colour, share)
 
-    def box(self, place: Place, half: Place, radius: float, colour: str, share: float = 1.0) -> None:
+    def box(self, place: Place, half: Place, radius: float, colour: str) -> None:
         """Add a rectangle with round corners by half its width and height [pixel]."""
-        self._add(place, (1.0, 0.0), half, (BOX, radius, 0.0), colour, share)
+        self._add(place, (1.0, 0.0), half, (BOX, radius, 0.0), colour, 1.0)
 
     def stroke(self, start: Place, end: Place, width: float, colour: str, share: float = 1.0) -> None:
         """Add a line with round ends."""

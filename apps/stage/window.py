@@ -13,9 +13,8 @@ from apps.front_ends.front_end import Link
 from apps.front_ends.run import RunInfo, from_message, levels, region_name
 from apps.opengl.window import KEY, DeadMansKey, Hand, Keyboard
 from apps.shared.theme import Theme, other
-from apps.stage.backdrop import keys
 from apps.stage.motion import Motion
-from apps.stage.picture import Picture
+from apps.stage.picture import Picture, keys
 from apps.stage.pointing import Pointers
 from haptics.errors import ConfigurationError
 from haptics.trace import Reader, Ring

@@ -8,7 +8,7 @@ Importing this package imports neither Qt nor NumPy; each entry point is a modul
 - `apps.view.comparison.run`: two runs side by side.
 - `apps.view.screenshot.grab`: a picture of the window from recorded rows, without a display.
 
-`history`, `overview`, `feed` and `laws` do not depend on Qt. `plane`, `time_plots` and `xy_plots` contain the plots,
-with zoom, cursors and tables of their values (`plot`, `charts`). `controls`, `indicators` and `transport` contain the
-other visible parts, `input` the keys and the mouse. `dashboard` and `window` assemble them.
+`history`, `overview`, `feed` and `laws` do not depend on Qt. `time_plots` and `xy_plots` contain the plots, with zoom,
+cursors and tables of their values (`plot`, `charts`). `controls`, `indicators` and `transport` contain the other
+visible parts. `dashboard` and `window`, which also handles keys and mouse, assemble them.
 """

@@ -68,10 +68,8 @@ class Box(pg.ViewBox):  # type: ignore[misc]
     @staticmethod
     def agree(one: Box, another: Box) -> None:
         """Make two boxes show the union of their ranges."""
-        union = {
-            name: (min(one._home[name][0], another._home[name][0]), max(one._home[name][1], another._home[name][1]))
-            for name in one._home.keys() & another._home.keys()
-        }
+        pairs = {name: (one._home[name], another._home[name]) for name in one._home.keys() & another._home.keys()}
+        union = {name: (min(a[0], b[0]), max(a[1], b[1])) for name, (a, b) in pairs.items()}
         for box in (one, another):
             box.show_range(union.get("xRange"), union.get("yRange"))
 
@@ -190,18 +188,8 @@ def brush(colour: str, opacity: float = 1.0) -> QtGui.QBrush:
 # --- legends and texts ------------------------------------------------------------------------------------------------
 
 
-class Sign(Enum):
-    """Shapes of the samples in a legend key."""
-
-    LINE = "line"
-    WIDE = "wide"
-    DASH = "dash"
-    DOT = "dot"
-    RING = "ring"
-    BAND = "band"
-    ARROW = "arrow"
-    DISC = "disc"
-
+Sign = Enum("Sign", "LINE WIDE DASH DOT RING BAND ARROW DISC")
+"""Shapes of the samples in a legend key."""
 
 Entry = tuple[Sign, str, str]
 """Entry of a legend key: shape, name of a colour of the theme, meaning."""

@@ -8,7 +8,19 @@ from apps.shared.theme import Theme, other
 from apps.view.charts import Box, Panel, box_of
 from apps.view.feed import ReplayFeed, table_of
 from apps.view.plot import Plot
-from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label, lay_out
+from apps.view.qt import (
+    KeyFilter,
+    QtCore,
+    QtGui,
+    QtWidgets,
+    application,
+    desktop_theme,
+    dress,
+    fit,
+    label,
+    lay_out,
+    timer,
+)
 from apps.view.time_plots import LedgerPanel, MotionPanel, SeriesPanel
 from apps.view.transport import Transport
 from apps.view.window import FRAME_MS, LEAST
@@ -54,8 +66,7 @@ class Column(QtWidgets.QWidget):
         self.feed = ReplayFeed(side.source, self.info.rate, self.info.causality)
         self._values = self.info.values
         head = Panel()
-        self.title = label(f"{letter}\u2002{side.title}", 11, bold=True)
-        self.title.setWordWrap(True)
+        self.title = label(f"{letter}\u2002{side.title}", 11, bold=True, wrap=True)
         head.body.addWidget(self.title)
         self.warning = label(OPEN_LOOP if side.open_loop else "", 10, bold=True)
         self.warning.setProperty("pending", True)
@@ -104,8 +115,7 @@ class CompareWindow(QtWidgets.QWidget):
         warned = any(side.open_loop for side in sides)
         self.columns = [Column(letter, side, warned) for letter, side in zip("AB", sides, strict=True)]
         self.transport = Transport(max(len(side.source) for side in sides))
-        self.words = label(words, 10)
-        self.words.setWordWrap(True)
+        self.words = label(words, 10, wrap=True)
         row = lay_out(QtWidgets.QHBoxLayout(), *((column, 1) for column in self.columns), spacing=6)
         lay_out(QtWidgets.QVBoxLayout(self), (row, 1), self.transport, self.words, margins=(8, 8, 8, 8), spacing=6)
         self.theme_button = QtWidgets.QToolButton()
@@ -125,9 +135,7 @@ class CompareWindow(QtWidgets.QWidget):
         self.transport.home.clicked.connect(self._home)
         for column in self.columns:
             column.chosen.connect(self._choose)
-        self._timer = QtCore.QTimer(self)
-        self._timer.setInterval(FRAME_MS)
-        self._timer.timeout.connect(self._play_on)
+        self._timer = timer(self, FRAME_MS, self._play_on)
         self._keys = KeyFilter(self._key, repeats=True, parent=self)
         self.apply(theme)
         self.seek(self.transport.slider.maximum())

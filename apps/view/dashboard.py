@@ -17,12 +17,11 @@ from apps.shared.theme import DARK, Theme
 from apps.view.feed import Feed
 from apps.view.history import Column
 from apps.view.indicators import DeadManBanner, EndCard, Notice, SafetyPanel
-from apps.view.plane import PlanePanel
 from apps.view.plot import Plot
 from apps.view.qt import QtCore, QtGui, QtWidgets, font, label, lay_out, px
 from apps.view.time_plots import ContactPanel, LedgerPanel, MotionPanel, SeriesPanel
 from apps.view.transport import Transport
-from apps.view.xy_plots import DisplacementPanel, SpectrumPanel, SpeedPanel, TimingPanel
+from apps.view.xy_plots import DisplacementPanel, PlanePanel, SpectrumPanel, SpeedPanel, TimingPanel
 from haptics.records import Status
 
 if TYPE_CHECKING:
@@ -280,9 +279,8 @@ class Dashboard(QtWidgets.QWidget):
         self._info = info
         self._feed = None
         self.end.close()
-        self.places.configure(info)
-        self.safety.configure(info)
-        self.dead_man.configure(info)
+        for part in (self.places, self.safety, self.dead_man):
+            part.configure(info)
         self.path.show_text(f"recording to {info.recording}" if info.recording else "")
 
     def show_ended(self) -> None:
@@ -291,10 +289,8 @@ class Dashboard(QtWidgets.QWidget):
 
     def apply(self, theme: Theme) -> None:
         """Apply the colours of `theme`."""
-        self.places.apply(theme)
-        self.safety.apply(theme)
-        self.dead_man.apply(theme)
-        self.end.apply(theme)
+        for part in (self.places, self.safety, self.dead_man, self.end):
+            part.apply(theme)
 
     def show_end(self, reason: str, summary: Mapping[str, Any], error: str = "") -> None:
         """Show the end of the run in place of the lowest plot at the right, until the user closes it."""
@@ -388,18 +384,15 @@ class Dashboard(QtWidgets.QWidget):
         counts = feed.counts
         if not counts.ticks:
             return "before the first tick"
-        rate = f"{feed.nominal_rate:g} Hz"
-        if feed.measured_rate is not None:
-            rate = f"{feed.measured_rate:.0f} of {feed.nominal_rate:g} Hz"
-        elapsed = clock(counts.time)
-        if self._info.duration is not None:
-            elapsed += f" of {clock(self._info.duration)}"
-        if not feed.counted:
-            return "\u2002·\u2002".join((rate, elapsed, "counting what there was before ..."))
-        parts = [rate, elapsed, f"{grouped(counts.ticks)} ticks", f"{grouped(counts.late)} late"]
-        parts.append(f"{grouped(counts.skipped)} skipped")
-        if feed.unseen:
-            parts.append(f"{grouped(feed.unseen)} not seen by this window")
+        measured = f"{feed.measured_rate:.0f} of " if feed.measured_rate is not None else ""
+        planned = f" of {clock(self._info.duration)}" if self._info.duration is not None else ""
+        parts = [f"{measured}{feed.nominal_rate:g} Hz", f"{clock(counts.time)}{planned}"]
+        if feed.counted:
+            for count, name in ((counts.ticks, "ticks"), (counts.late, "late"), (counts.skipped, "skipped")):
+                parts.append(f"{grouped(count)} {name}")
+            parts += [f"{grouped(feed.unseen)} not seen by this window"] if feed.unseen else []
+        else:
+            parts.append("counting what there was before ...")
         return "\u2002·\u2002".join(parts)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.view.history import Counts, Durations, History, RateMeter
+from apps.view.history import Counts, History, RateMeter
 from apps.view.overview import STEP, Overview, row_of
 from haptics.device import Causality
 from haptics.recording.recording import Recording
@@ -50,8 +50,6 @@ class Feed:
         self.nominal_rate = rate
         self.history = History(round(SPAN * rate), causality, max(kept, round(SPANS[-1] * rate)))
         self.counts = Counts()
-        self.lateness = Durations()
-        self.tick_times = Durations()
         self.measured_rate: float | None = None
         self.unseen = 0
         self.counted = True
@@ -63,12 +61,7 @@ class Feed:
     def add_rows(self, rows: Rows, unseen: int = 0) -> None:
         """Add rows, oldest first; `unseen` rows before them were lost by the reader."""
         self.history.append(rows)
-        self._add(rows, unseen)
-
-    def _add(self, rows: Rows, unseen: int = 0) -> None:
         self.counts.add(rows, unseen)
-        self.lateness.add(1e6 * rows["period_error"])
-        self.tick_times.add(1e6 * rows["tick_time"])
         self.unseen += unseen
 
 
@@ -88,9 +81,9 @@ class LiveFeed(Feed):
 
     def pull(self, now: float) -> int:
         """Read new rows from the trace at the wall-clock time `now` [s]; return their number."""
-        before = self._reader.lost
+        lost = self._reader.lost
         rows = self._reader.read()
-        self.add_rows(rows, self._reader.lost - before)
+        self.add_rows(rows, self._reader.lost - lost)
         self._meter.update(now, self.history.count + self.unseen)
         self.measured_rate = self._meter.rate
         return len(rows)
@@ -166,11 +159,10 @@ class ReplayFeed(Feed):
             rows = self._table.read(self.index + 1, index + 1)
             self.add_rows(rows)
             self.newest = rows[-1:] if len(rows) else self.newest
-            self.index = index
         else:
             self._show(index)
             self._count(index)
-            self.index = index
+        self.index = index
 
     def show_span(self, seconds: float) -> None:
         """Set the time span shown [s]."""
@@ -190,11 +182,8 @@ class ReplayFeed(Feed):
     def _count(self, index: int) -> None:
         """Set the counts for the rows up to `index`, or for the visible rows if the overview is incomplete."""
         known = self._overview.counted_until(index + 1) if self._overview is not None else None
-        if known is None and index + 1 <= 2 * STEP:
-            known = 0, Counts(), Durations(), Durations()
-        self.counted = known is not None
-        if known is None:
-            known = max(index + 1 - self.history.capacity, 0), Counts(), Durations(), Durations()
-        first, self.counts, self.lateness, self.tick_times = known
+        self.counted = known is not None or index + 1 <= 2 * STEP
+        first = 0 if self.counted else max(index + 1 - self.history.capacity, 0)
+        first, self.counts = known or (first, Counts())
         for rows in self._table.chunks(_COUNTED, start=first, stop=index + 1):
-            self._add(rows)
+            self.counts.add(rows)

@@ -23,55 +23,43 @@ Indices = NDArray[np.intp]
 
 
 class Column(IntEnum):
-    """Columns of a history, in display units."""
+    """Columns of a history, in display units; those of a vector are followed by its y component.
 
-    TIME = 0
-    """Nominal time [s]."""
-    X = 1
-    """Position of the end effector [mm]."""
-    Y = 2
-    PROXY_X = 3
-    """Position of the proxy [mm]."""
-    PROXY_Y = 4
-    VECTOR_X = 5
-    """Force shown as a vector [N]: the command of an impedance device, else the force of the hand."""
-    VECTOR_Y = 6
-    FORCE = 7
-    """Norm of that force [N]."""
-    FRICTION = 8
-    """Norm of the friction force [N]."""
-    SPEED = 9
-    """Norm of the velocity of the end effector [mm/s]."""
-    STICKING = 10
-    """1 while sticking, else 0."""
-    LATENESS = 11
-    """Start delay of the tick [us]."""
-    ENERGY = 12
-    """Energy injected by the loop [mJ]."""
-    VELOCITY_X = 13
-    """Velocity of the end effector [mm/s]."""
-    VELOCITY_Y = 14
-    MEASURED_X = 15
-    """Measured force [N]."""
-    MEASURED_Y = 16
-    FRICTION_X = 17
-    """Friction force [N]."""
-    FRICTION_Y = 18
-    COMMAND_X = 19
-    """Command to the device: a force [N], or a position [mm] for a device that takes positions."""
-    COMMAND_Y = 20
-    SLIDING = 21
-    """Norm of the sliding velocity [mm/s]."""
-    STRETCH = 22
-    """Norm of the elastic displacement [mm]."""
-    WORK = 23
-    """Energy transferred from the end effector to the friction element since the first row [mJ]."""
-    DISSIPATED = 24
-    """Energy dissipated by sliding friction since the first row [mJ]."""
-    REGION = 25
-    """Region of the scene at the contact; 0 is the background, -1 means no scene."""
-    NORMAL = 26
-    """Normal force against walls [N]; 0 without walls."""
+    Attributes
+    ----------
+    TIME
+        Nominal time [s].
+    X, PROXY_X
+        Position of the end effector, and of the proxy [mm].
+    VECTOR_X, FORCE
+        Force shown as a vector [N], the command of an impedance device, else the force of the hand; and its norm.
+    FRICTION, FRICTION_X
+        Norm of the friction force, and the force [N].
+    SPEED, VELOCITY_X
+        Norm of the velocity of the end effector, and the velocity [mm/s].
+    STICKING
+        1 while sticking, else 0.
+    LATENESS
+        Start delay of the tick [us].
+    ENERGY, WORK, DISSIPATED
+        Energy injected by the loop, and since the first row the energy transferred from the end effector to the
+        friction element, and dissipated by sliding friction [mJ].
+    MEASURED_X
+        Measured force [N].
+    COMMAND_X
+        Command to the device: a force [N], or a position [mm] for a device that takes positions.
+    SLIDING, STRETCH
+        Norms of the sliding velocity [mm/s] and of the elastic displacement [mm].
+    REGION
+        Region of the scene at the contact; 0 is the background, -1 means no scene.
+    NORMAL
+        Normal force against walls [N]; 0 without walls.
+    """
+
+    TIME, X, Y, PROXY_X, PROXY_Y, VECTOR_X, VECTOR_Y = range(7)
+    FORCE, FRICTION, SPEED, STICKING, LATENESS, ENERGY = range(7, 13)
+    VELOCITY_X, VELOCITY_Y, MEASURED_X, MEASURED_Y, FRICTION_X, FRICTION_Y, COMMAND_X, COMMAND_Y = range(13, 21)
+    SLIDING, STRETCH, WORK, DISSIPATED, REGION, NORMAL = range(21, 27)
 
 
 class History:
@@ -95,6 +83,8 @@ class History:
         Number of rows in the window; can be changed, up to `kept`.
     count : int
         Total number of rows appended.
+    held : bool
+        Whether the window is fixed.
     """
 
     def __init__(self, capacity: int, causality: str = Causality.IMPEDANCE, kept: int = 0) -> None:
@@ -104,7 +94,8 @@ class History:
         self._vector = "command" if impedance else "force"
         self._command_scale = 1.0 if impedance else 1e3
         self._data = np.zeros((len(Column), 0))
-        self._held: int | None = None
+        self._stop: int | None = None
+        self.held = False
         self.clear()
 
     def __len__(self) -> int:
@@ -118,23 +109,18 @@ class History:
     @property
     def stop(self) -> int:
         """Number of the row after the newest one in the window."""
-        if self._held is None:
+        if self._stop is None:
             return self.count
-        return min(max(self._held, min(self.oldest + 1, self.count)), self.count)
+        return min(max(self._stop, min(self.oldest + 1, self.count)), self.count)
 
     @property
     def first(self) -> int:
         """Number of the oldest row in the window."""
         return max(self.stop - self.capacity, self.oldest)
 
-    @property
-    def held(self) -> bool:
-        """Whether the window is fixed."""
-        return self._held is not None
-
     def hold(self, stop: int | None) -> None:
         """Fix the end of the window before row number `stop`, or follow the newest row if None."""
-        self._held = stop
+        self._stop, self.held = stop, stop is not None
 
     def column(self, column: Column) -> Floats:
         """Return a view of one column in the window, oldest first; valid until the next `append`."""
@@ -148,9 +134,7 @@ class History:
 
     def clear(self) -> None:
         """Remove all rows."""
-        self.count = 0
-        self._length = 0
-        self._end = 0
+        self.count = self._length = self._end = 0
 
     def append(self, rows: Rows) -> None:
         """Add trace rows (dtype `haptics.records.ROW`), oldest first."""
@@ -259,8 +243,8 @@ def averages(values: Floats, first: int, size: int) -> tuple[Floats, Floats]:
     start = -first % size
     bins = max((len(values) - start) // size, 0)
     body = values[start : start + bins * size].reshape(bins, size)
-    centres = start + size * (np.arange(bins) + 0.5)
-    return centres.astype(np.float64), np.asarray(body.mean(axis=1), np.float64)
+    centres = start + size * (np.arange(bins, dtype=np.float64) + 0.5)
+    return np.asarray(centres, np.float64), np.asarray(body.mean(axis=1), np.float64)
 
 
 def segments(x: Floats, y: Floats, along_x: Floats, along_y: Floats) -> tuple[Floats, Floats]:
@@ -285,67 +269,6 @@ def arrow(x: float, y: float, along_x: float, along_y: float, barb: float) -> tu
         np.array([x, tip_x, tip_x, left[0], tip_x, right[0]]),
         np.array([y, tip_y, tip_y, left[1], tip_y, right[1]]),
     )
-
-
-FLAGS: tuple[Status, ...] = tuple(Status)
-"""The counted flags: all flags."""
-
-_LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
-
-
-class Counts:
-    """Accumulates counts over rows.
-
-    Attributes
-    ----------
-    ticks : int
-        Ticks read.
-    late : int
-        Ticks that started or ended late.
-    skipped : int
-        Skipped deadlines: gaps in the tick numbers, minus the rows that this reader lost.
-    flags : (14,) int array
-        Number of ticks with each flag of `FLAGS`.
-    last : (14,) float array
-        Time of the last tick with each flag [s]; minus infinity without such a tick.
-    time : float
-        Time of the newest row [s].
-    newest : Status
-        Flags of the newest row.
-    largest_energy : float
-        Maximum of the energy injected by the loop [J].
-    """
-
-    def __init__(self) -> None:
-        self.ticks = 0
-        self.late = 0
-        self.skipped = 0
-        self.time = 0.0
-        self.newest = Status(0)
-        self.largest_energy = 0.0
-        self.flags: NDArray[np.int64] = np.zeros(len(FLAGS), np.int64)
-        self.last: Floats = np.full(len(FLAGS), -np.inf)
-        self._previous_tick = -1
-
-    def add(self, rows: Rows, unseen: int = 0) -> None:
-        """Add rows, oldest first. `unseen` is the number of rows lost by the reader since the last call."""
-        if not len(rows):
-            return
-        first, last = int(rows["tick"][0]), int(rows["tick"][-1])
-        before = self._previous_tick if self._previous_tick >= 0 else first - 1
-        self.skipped += max(last - before - len(rows) - unseen, 0)
-        self._previous_tick = last
-        self.ticks += len(rows)
-        self.time = float(rows["time"][-1])
-        status = rows["status"]
-        self.newest = Status(int(status[-1]))
-        self.largest_energy = float(np.fmax(self.largest_energy, np.fmax.reduce(rows["injected_energy"])))
-        self.late += int(np.count_nonzero(status & _LATE))
-        for number, flag in enumerate(FLAGS):
-            hits = np.flatnonzero(status & int(flag))
-            if len(hits):
-                self.flags[number] += len(hits)
-                self.last[number] = rows["time"][hits[-1]]
 
 
 class Durations:
@@ -378,6 +301,69 @@ class Durations:
         bins, first, last = len(cls.EDGES) - 1, cls.EDGES[0], cls.EDGES[-1]
         place = (np.log10(np.maximum(durations, 10**first)) - first) * (bins / (last - first))
         return np.bincount(np.minimum(place.astype(np.intp), bins - 1), minlength=bins)
+
+
+FLAGS: tuple[Status, ...] = tuple(Status)
+"""The counted flags: all flags."""
+
+_LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
+
+
+class Counts:
+    """Accumulates counts over rows.
+
+    Attributes
+    ----------
+    ticks : int
+        Ticks read.
+    late : int
+        Ticks that started or ended late.
+    skipped : int
+        Skipped deadlines: gaps in the tick numbers, minus the rows that this reader lost.
+    flags : (14,) int array
+        Number of ticks with each flag of `FLAGS`.
+    last : (14,) float array
+        Time of the last tick with each flag [s]; minus infinity without such a tick.
+    time : float
+        Time of the newest row [s].
+    newest : Status
+        Flags of the newest row.
+    largest_energy : float
+        Maximum of the energy injected by the loop [J].
+    lateness, tick_times : Durations
+        Start delays and computation times.
+    """
+
+    def __init__(self) -> None:
+        self.ticks = self.late = self.skipped = 0
+        self.time = self.largest_energy = 0.0
+        self.newest = Status(0)
+        self.flags: NDArray[np.int64] = np.zeros(len(FLAGS), np.int64)
+        self.last: Floats = np.full(len(FLAGS), -np.inf)
+        self._previous_tick = -1
+        self.lateness, self.tick_times = Durations(), Durations()
+
+    def add(self, rows: Rows, unseen: int = 0) -> None:
+        """Add rows, oldest first. `unseen` is the number of rows lost by the reader since the last call."""
+        if not len(rows):
+            return
+        first, last = int(rows["tick"][0]), int(rows["tick"][-1])
+        before = self._previous_tick if self._previous_tick >= 0 else first - 1
+        self.skipped += max(last - before - len(rows) - unseen, 0)
+        self._previous_tick = last
+        self.ticks += len(rows)
+        self.time = float(rows["time"][-1])
+        status = rows["status"]
+        self.newest = Status(int(status[-1]))
+        self.largest_energy = float(np.fmax(self.largest_energy, np.fmax.reduce(rows["injected_energy"])))
+        self.late += int(np.count_nonzero(status & _LATE))
+        for number, flag in enumerate(FLAGS):
+            hits = np.flatnonzero(status & int(flag))
+            if len(hits):
+                self.flags[number] += len(hits)
+                self.last[number] = rows["time"][hits[-1]]
+        self.lateness.add(1e6 * rows["period_error"])
+        self.tick_times.add(1e6 * rows["tick_time"])
 
 
 class RateMeter:

@@ -50,8 +50,7 @@ class Notice(QtWidgets.QFrame):
         self.setObjectName("notice")
         row = QtWidgets.QHBoxLayout(self)
         row.setContentsMargins(12, 7, 12, 7)
-        self.words = label("", 11)
-        self.words.setWordWrap(True)
+        self.words = label("", 11, wrap=True)
         row.addWidget(label("!", 15, bold=True))
         row.addSpacing(8)
         row.addWidget(self.words, 1)
@@ -86,8 +85,7 @@ class DeadManBanner(QtWidgets.QFrame):
         self._words = ("", "", "")
         self.released = True
         self.order = label("", 17, bold=True)
-        self.reason = label("", 11)
-        self.reason.setWordWrap(True)
+        self.reason = label("", 11, wrap=True)
         lay_out(QtWidgets.QHBoxLayout(self), self.order, (self.reason, 1), margins=(14, 8, 14, 8), spacing=18)
         self.hide()
 
@@ -203,8 +201,7 @@ class Lamps(QtWidgets.QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(4)
         for number, sign in enumerate(signs):
-            lamp = label(sign.name, 10)
-            lamp.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
+            lamp = label(sign.name, 10, centred=True)
             lamp.setFixedHeight(px(_LAMP_HEIGHT))
             self.lamps[sign.flag] = lamp
             grid.addWidget(lamp, number // columns, number % columns)
@@ -378,13 +375,11 @@ class EndCard(Panel):
         self.badge = label("", 11, bold=True)
         # Only the scroll area may wrap text: a panel with height-for-width cannot be shrunk below that height.
         self.reason = label("", 12, bold=True)
-        self.because = label("", 11)
-        self.because.setWordWrap(True)
-        self.head.addWidget(self.badge)
-        self.head.addWidget(self.reason, 1)
+        self.because = label("", 11, wrap=True)
         self.away = tool_button("✕", "show the plot again that was here", "close the certificate")
         self.away.clicked.connect(self.close)
-        self.head.addWidget(self.away)
+        for widget, stretch in ((self.badge, 0), (self.reason, 1), (self.away, 0)):
+            self.head.addWidget(widget, stretch)
         self._grid = QtWidgets.QGridLayout()
         self._grid.setHorizontalSpacing(5)
         self._grid.setVerticalSpacing(2)
@@ -425,8 +420,7 @@ class EndCard(Panel):
         names, top = list(QUANTILES.values()), QtCore.Qt.AlignmentFlag.AlignTop
         lines, table = certificate(summary), durations(summary)
         for row, (name, value) in enumerate(lines):
-            words = label(value, 10)
-            words.setWordWrap(True)
+            words = label(value, 10, wrap=True)
             self._grid.addWidget(label(name, 10, faint=True), row, 0, top)
             self._grid.addWidget(words, row, 1, 1, len(names), top)
         rows = [("in µs", {name: label(name, 10, faint=True) for name in names})] if table else []

@@ -153,28 +153,25 @@ class LawProcess:
         with self._one_at_a_time:
             try:
                 if self._process is None:
-                    self._process = self._start()
-                assert self._process.stdin is not None and self._process.stdout is not None
-                pickle.dump(request, self._process.stdin)
-                self._process.stdin.flush()
-                answer: list[Curve] = pickle.load(self._process.stdout)
+                    path = os.pathsep.join(part for part in (str(_ROOT), os.environ.get("PYTHONPATH", "")) if part)
+                    # The process stays in the session of the window: a new session would be scheduled as a separate
+                    # group with its own share of the processors.
+                    self._process = subprocess.Popen(
+                        [sys.executable, "-c", _CODE],
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.DEVNULL,  # the process may end last, and must not keep readers waiting
+                        env={**os.environ, "PYTHONPATH": path},
+                    )
+                requests, answers = self._process.stdin, self._process.stdout
+                assert requests is not None and answers is not None
+                pickle.dump(request, requests)
+                requests.flush()
+                answer: list[Curve] = pickle.load(answers)
                 return answer
             except (OSError, EOFError, pickle.UnpicklingError):
                 self.close()
                 return []
-
-    @staticmethod
-    def _start() -> subprocess.Popen[bytes]:
-        path = os.pathsep.join(part for part in (str(_ROOT), os.environ.get("PYTHONPATH", "")) if part)
-        # The process stays in the session of the window: a new session would be scheduled as a separate group with its
-        # own share of the processors.
-        return subprocess.Popen(
-            [sys.executable, "-c", _CODE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # the process may end last, and must not keep readers of this stream waiting
-            env={**os.environ, "PYTHONPATH": path},
-        )
 
     def close(self) -> None:
         """Kill the process."""

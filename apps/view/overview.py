@@ -103,7 +103,7 @@ class Overview:
         self.force = np.full((BINS, 2), np.nan, np.float32)
         self.speed = np.full((BINS, 2), np.nan, np.float32)
         self._marks: dict[str, list[tuple[int, int]]] = {kind: [] for kind in _IN_ROWS}
-        self._states: list[tuple[Counts, Durations, Durations]] = [(Counts(), Durations(), Durations())]
+        self._states = [Counts()]
         self._before: dict[str, int] = {}
         self._other: list[Mark] = []
 
@@ -123,15 +123,12 @@ class Overview:
                 found.append(Mark(row, kind, words))
         return sorted(found, key=lambda mark: mark.row)
 
-    def counted_until(self, rows: int) -> tuple[int, Counts, Durations, Durations] | None:
-        """Return the last stored state before row `rows`, or None if the scan has not reached it.
-
-        The state consists of the number of rows, the counts, the start delays and the computation times.
-        """
+    def counted_until(self, rows: int) -> tuple[int, Counts] | None:
+        """Return the last stored counts before row `rows` with their number of rows; None if not yet scanned."""
         number = rows // STEP
         if number >= len(self._states):
             return None
-        return (number * STEP, *copy.deepcopy(self._states[number]))
+        return number * STEP, copy.deepcopy(self._states[number])
 
     def scan(self, stopped: Callable[[], bool] = lambda: False) -> bool:
         """Process the remaining rows; return False if `stopped` returned True before the end."""
@@ -154,16 +151,13 @@ class Overview:
             extremes[parts, 0] = np.fmin(extremes[parts, 0], np.minimum.reduceat(norms, starts))
             extremes[parts, 1] = np.fmax(extremes[parts, 1], np.maximum.reduceat(norms, starts))
         status = rows["status"]
-        self._rises("unusable", (status & UNUSABLE) != 0)
-        self._rises("limit", (status & _LIMITS) != 0)
-        self._rises("skipped", (status & int(Status.AFTER_SKIP)) != 0)
-        self._changes("trial", rows["marker"])
-        self._changes("settings", rows["settings_version"])
-        counts, lateness, computation = copy.deepcopy(self._states[-1])
+        for kind, flags in (("unusable", UNUSABLE), ("limit", _LIMITS), ("skipped", int(Status.AFTER_SKIP))):
+            self._rises(kind, (status & flags) != 0)
+        for kind, column in (("trial", "marker"), ("settings", "settings_version")):
+            self._changes(kind, rows[column])
+        counts = copy.deepcopy(self._states[-1])
         counts.add(rows)
-        lateness.add(1e6 * rows["period_error"])
-        computation.add(1e6 * rows["tick_time"])
-        self._states.append((counts, lateness, computation))
+        self._states.append(counts)
         self.done += len(rows)
 
     def _rises(self, kind: str, flags: NDArray[np.bool_]) -> None:
@@ -205,17 +199,18 @@ class Overview:
 
     def save(self, folder: Path, seal: str) -> None:
         """Write the cache file for the recording with the hash `seal`. Errors of the file system are ignored."""
+        states, durations = self._states, [(one.lateness, one.tick_times) for one in self._states]
         arrays: dict[str, Any] = {
             "format": np.array([_FORMAT, len(self._table)]),
             "seal": np.frombuffer(seal.encode(), np.uint8),
             "force": self.force,
             "speed": self.speed,
             **{f"marks_{kind}": np.array(marks, np.int64).reshape(-1, 2) for kind, marks in self._marks.items()},
-            "counts": np.array([[float(getattr(one, name)) for name in _NUMBERS] for one, *_ in self._states]),
-            "flags": np.array([counts.flags for counts, *_ in self._states]),
-            "last": np.array([counts.last for counts, *_ in self._states]),
-            "durations": np.array([np.concatenate((one.counts, two.counts)) for _, one, two in self._states]),
-            "maxima": np.array([(one.maximum, two.maximum) for _, one, two in self._states]),
+            "counts": np.array([[float(getattr(one, name)) for name in _NUMBERS] for one in states]),
+            "flags": np.array([one.flags for one in states]),
+            "last": np.array([one.last for one in states]),
+            "durations": np.array([np.concatenate((one.counts, two.counts)) for one, two in durations]),
+            "maxima": np.array([(one.maximum, two.maximum) for one, two in durations]),
         }
         unborn = folder / f".{CACHE}.{os.getpid()}"
         with contextlib.suppress(OSError):
@@ -266,15 +261,15 @@ class OverviewScan:
 
     def __init__(self, overview: Overview, recording: Recording | None = None) -> None:
         self.overview, self._recording = overview, recording
+        self._seal = stated_hash(recording.metadata) if recording is not None else ""
         self._stopped = threading.Event()
         self.over: bool = False
         self._thread = threading.Thread(target=self._run, name="haptics overview", daemon=True)
 
     def start(self) -> None:
         """Load the cache file if there is one, and start the thread."""
-        seal = self._seal()
-        if self._recording is not None and seal:
-            self.overview.load(self._recording.folder, seal)
+        if self._recording is not None and self._seal:
+            self.overview.load(self._recording.folder, self._seal)
         self._thread.start()
 
     def stop(self) -> None:
@@ -283,15 +278,12 @@ class OverviewScan:
         if self._thread.is_alive():
             self._thread.join()
 
-    def _seal(self) -> str:
-        return stated_hash(self._recording.metadata) if self._recording is not None else ""
-
     def _run(self) -> None:
-        overview, recording, seal = self.overview, self._recording, self._seal()
+        overview, recording = self.overview, self._recording
         with contextlib.suppress(RecordingError):  # reported by the window when it reads the rows
             if not overview.complete and overview.scan(self._stopped.is_set):
-                if recording is not None and seal and overview.done >= WORTH_KEEPING:
-                    overview.save(recording.folder, seal)
+                if recording is not None and self._seal and overview.done >= WORTH_KEEPING:
+                    overview.save(recording.folder, self._seal)
             if recording is not None:
                 overview.mark_events(recording.events, recording.metadata)
         self.over = True
@@ -337,19 +329,20 @@ def _checked(array: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
 _NUMBERS = ("ticks", "late", "skipped", "time", "newest", "largest_energy", "_previous_tick")
 
 
-def _unpacked(arrays: Mapping[str, NDArray[Any]], count: int) -> list[tuple[Counts, Durations, Durations]]:
+def _unpacked(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Counts]:
     bins = len(Durations.EDGES) - 1
     numbers = _checked(arrays["counts"], (count, len(_NUMBERS)))
     flags, last = (_checked(arrays[name], (count, len(FLAGS))) for name in ("flags", "last"))
     durations, maxima = _checked(arrays["durations"], (count, 2 * bins)), _checked(arrays["maxima"], (count, 2))
     states = []
     for k in range(count):
-        counts, one, two = Counts(), Durations(), Durations()
+        counts = Counts()
+        one, two = counts.lateness, counts.tick_times
         for name, value in zip(_NUMBERS, numbers[k].tolist(), strict=True):
             setattr(counts, name, value if name in ("time", "largest_energy") else int(value))
         counts.newest = Status(int(counts.newest) & sum(int(flag) for flag in Status))
         counts.flags, counts.last = flags[k].astype(np.int64), last[k].astype(np.float64)
         one.counts, two.counts = durations[k, :bins].astype(np.int64), durations[k, bins:].astype(np.int64)
         one.maximum, two.maximum = (float(value) for value in maxima[k])
-        states.append((counts, one, two))
+        states.append(counts)
     return states

@@ -192,27 +192,21 @@ class Cursors(Lines):
         parent = self.parentWidget()
         roomy = parent is not None and parent.height() >= px(_ROOMY)
         self.setWordWrap(not roomy)
-        self.set_lines(_as_table(table) if roomy else _as_line(table))
-
-
-def _as_table(table: Rows) -> str:
-    """Format the readings as a table with a column for each quantity."""
-    head = "".join(f"<td align='right'>&nbsp;&nbsp;<b>{name}</b> [{unit}]</td>" for name, unit, _ in table)
-    columns = [(a, b, _difference(a, b)) for _, _, (a, b) in table]
-    lines = [f"<tr><td></td>{head}</tr>"]
-    for number, name in enumerate((*NAMES, "B\u2212A")):
-        cells = "".join(f"<td align='right'>{_number(column[number])}</td>" for column in columns)
-        lines.append(f"<tr><td><b>{name}</b></td>{cells}</tr>")
-    return f"<table cellspacing='0' cellpadding='1'>{''.join(lines)}</table>"
-
-
-def _as_line(table: Rows) -> str:
-    """Format the readings compactly in a line."""
-    parts = (
-        f"{name} {_number(a, 3)}{_BAR}{_number(b, 3)} ({_number(_difference(a, b), 3)}) {unit}".replace(" ", "&nbsp;")
-        for name, unit, (a, b) in table
-    )
-    return "<b>A|B (B\u2212A):</b> " + " &nbsp;".join(parts)
+        if not roomy:
+            parts = (
+                f"{name} {_number(a, 3)}{_BAR}{_number(b, 3)} ({_number(_difference(a, b), 3)}) {unit}"
+                for name, unit, (a, b) in table
+            )
+            joined = " &nbsp;".join(part.replace(" ", "&nbsp;") for part in parts)
+            self.set_lines(f"<b>A|B (B\u2212A):</b> {joined}")
+            return
+        head = "".join(f"<td align='right'>&nbsp;&nbsp;<b>{name}</b> [{unit}]</td>" for name, unit, _ in table)
+        lines = [f"<tr><td></td>{head}</tr>"]
+        columns = [(a, b, _difference(a, b)) for _, _, (a, b) in table]
+        for name, row in zip((*NAMES, "B\u2212A"), zip(*columns, strict=True), strict=True):
+            cells = "".join(f"<td align='right'>{_number(value)}</td>" for value in row)
+            lines.append(f"<tr><td><b>{name}</b></td>{cells}</tr>")
+        self.set_lines(f"<table cellspacing='0' cellpadding='1'>{''.join(lines)}</table>")
 
 
 def _difference(a: float | None, b: float | None) -> float | None:
@@ -303,8 +297,8 @@ class Plot(Panel):
         for widget in (*below, *((self.key,) if self._key_below else ())):
             self.body.addWidget(widget)
         self.head.addStretch(1)
-        self.size_button = tool_button("⤢", "show this plot alone, and again with the others", "enlarge")
-        self.size_button.setCheckable(True)
+        tip = "show this plot alone, and again with the others"
+        self.size_button = tool_button("⤢", tip, "enlarge", checkable=True)
         self.size_button.toggled.connect(self.enlarged)
         tip = "copy or save the picture, save the data that is shown, show the whole range"
         self.menu_button = tool_button("⋯", tip, "more")

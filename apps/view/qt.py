@@ -15,26 +15,8 @@ from PySide6 import QtCore, QtGui, QtWidgets
 from apps.front_ends.front_end import instant_of
 from apps.shared.theme import Theme, by_name
 
-__all__ = [
-    "POINT_SIZE",
-    "KeyFilter",
-    "KeyPress",
-    "QtCore",
-    "QtGui",
-    "QtWidgets",
-    "application",
-    "desktop_theme",
-    "dress",
-    "fit",
-    "font",
-    "grow",
-    "label",
-    "lay_out",
-    "pg",
-    "px",
-    "remove_all",
-    "tool_button",
-]
+__all__ = ["QtCore", "QtGui", "QtWidgets", "pg"]
+"""Names of other packages for the modules of the view."""
 
 POINT_SIZE = 10.5
 """Size of ordinary text on screens up to `_ORDINARY`."""
@@ -111,23 +93,45 @@ def font(size: float = POINT_SIZE, bold: bool = False) -> QtGui.QFont:
     return result
 
 
-def label(text: str = "", size: float = POINT_SIZE, bold: bool = False, faint: bool = False) -> QtWidgets.QLabel:
+def label(
+    text: str = "",
+    size: float = POINT_SIZE,
+    *,
+    bold: bool = False,
+    faint: bool = False,
+    wrap: bool = False,
+    centred: bool = False,
+) -> QtWidgets.QLabel:
     """Return a label; a `faint` one has the theme's colour for less important text."""
     result = QtWidgets.QLabel(text)
     result.setFont(font(size, bold))
+    result.setWordWrap(wrap)
+    if centred:
+        result.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
     if faint:
         result.setProperty("faint", True)
     return result
 
 
-def tool_button(text: str, tip: str, name: str = "") -> QtWidgets.QToolButton:
+def tool_button(text: str, tip: str, name: str = "", *, checkable: bool = False) -> QtWidgets.QToolButton:
     """Return a small button that does not take the focus, with a tool tip and a name for screen readers."""
     button = QtWidgets.QToolButton()
     button.setText(text)
     button.setToolTip(tip)
     button.setAccessibleName(name)
+    button.setCheckable(checkable)
     button.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
     return button
+
+
+def timer(parent: QtCore.QObject, milliseconds: int, act: Callable[[], object], *, once: bool = False) -> QtCore.QTimer:
+    """Return a precise timer that calls `act` periodically, or `once`, after it was started."""
+    result = QtCore.QTimer(parent)
+    result.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
+    result.setSingleShot(once)
+    result.setInterval(milliseconds)
+    result.timeout.connect(act)
+    return result
 
 
 def lay_out(
@@ -212,23 +216,17 @@ def dress(window: QtWidgets.QWidget, theme: Theme) -> None:
     """Apply the colours of `theme` to a window and its widgets."""
     # The style derives the shades of frames, gradients, and arrows from these two colours.
     palette = QtGui.QPalette(QtGui.QColor(theme.panel), QtGui.QColor(theme.ground))
-    role = QtGui.QPalette.ColorRole
-    for target, colour in (
-        (role.Window, theme.ground),
-        (role.Base, theme.panel),
-        (role.AlternateBase, theme.ground),
-        (role.Button, theme.panel),
-        (role.WindowText, theme.text),
-        (role.Text, theme.text),
-        (role.ButtonText, theme.text),
-        (role.ToolTipBase, theme.panel),
-        (role.ToolTipText, theme.text),
-        (role.Highlight, theme.motion),
-        (role.HighlightedText, theme.panel),
+    role, texts = QtGui.QPalette.ColorRole, ("WindowText", "Text", "ButtonText")
+    for colour, names in (
+        (theme.ground, ("Window", "AlternateBase")),
+        (theme.panel, ("Base", "Button", "ToolTipBase", "HighlightedText")),
+        (theme.text, (*texts, "ToolTipText")),
+        (theme.motion, ("Highlight",)),
     ):
-        palette.setColor(target, QtGui.QColor(colour))
-    for target in (role.WindowText, role.Text, role.ButtonText):
-        palette.setColor(QtGui.QPalette.ColorGroup.Disabled, target, QtGui.QColor(theme.faint))
+        for name in names:
+            palette.setColor(role[name], QtGui.QColor(colour))
+    for name in texts:
+        palette.setColor(QtGui.QPalette.ColorGroup.Disabled, role[name], QtGui.QColor(theme.faint))
     # The palette is set for the application, since the palette of a window does not reach widgets with a style sheet.
     QtWidgets.QApplication.setPalette(palette)
     window.setStyleSheet(_sheet(theme, _grown()))

@@ -12,7 +12,20 @@ from apps.view.charts import Panel
 from apps.view.dashboard import Dashboard
 from apps.view.feed import ReplayFeed, Source, table_of
 from apps.view.overview import Overview, OverviewScan
-from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label, lay_out, px
+from apps.view.qt import (
+    KeyFilter,
+    QtCore,
+    QtGui,
+    QtWidgets,
+    application,
+    desktop_theme,
+    dress,
+    fit,
+    label,
+    lay_out,
+    px,
+    timer,
+)
 from apps.view.transport import OverviewStrip
 from apps.view.window import LEAST
 from haptics.errors import RecordingError
@@ -42,8 +55,7 @@ def _about(info: RunInfo) -> QtWidgets.QWidget:
         lines.append(("scene", info.scene.name or "without a name"))
     lines += [(p.key.replace("_", " "), f"{p.value:.6g} {p.unit}") for p in info.parameters]
     for row, (name, value) in enumerate(lines):
-        words = label(value)
-        words.setWordWrap(True)
+        words = label(value, wrap=True)
         grid.addWidget(label(name, 10, faint=True), row, 0)
         grid.addWidget(words, row, 1)
     panel.body.addLayout(grid)
@@ -110,13 +122,9 @@ class ReplayWindow(QtWidgets.QWidget):
         self.transport.previous.clicked.connect(lambda: self.go_to_mark(-1))
         self.transport.next.clicked.connect(lambda: self.go_to_mark(1))
         self.strip.moved.connect(self.seek)
-        self._growing = QtCore.QTimer(self)
-        self._growing.setInterval(_GROWING_MS)
-        self._growing.timeout.connect(self._grow)
+        self._growing = timer(self, _GROWING_MS, self._grow)
         self._growing.start()
-        self._timer = QtCore.QTimer(self)
-        self._timer.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
-        self._timer.timeout.connect(self._play_on)
+        self._timer = timer(self, FRAME_MS, self._play_on)
         self._keys = KeyFilter(self._key, repeats=True, parent=self)
         self.apply(theme)
         self.seek(len(table) - 1)
@@ -190,7 +198,7 @@ class ReplayWindow(QtWidgets.QWidget):
         self.playing = playing
         self._stamp = time.monotonic()
         if playing:
-            self._timer.start(FRAME_MS)
+            self._timer.start()
         else:
             self._timer.stop()
             self._show()

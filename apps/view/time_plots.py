@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import itertools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -51,6 +52,11 @@ class Strip:
         Whether values may be negative; if so, the lower end of the axis follows them.
     floor : float
         Lower end of the y axis for non-negative values.
+
+    Attributes
+    ----------
+    levels : tuple of float
+        Further values that the y axis includes.
     """
 
     def __init__(
@@ -62,6 +68,7 @@ class Strip:
         self.chart.addItem(self._phases, ignoreBounds=True)
         self.curves = [curve(self.chart) for _ in range(curves)]
         self._signed, self._floor = signed, floor
+        self.levels: tuple[float, ...] = ()
         self.reset(least)
 
     def reset(self, least: float) -> None:
@@ -80,17 +87,14 @@ class Strip:
         """Apply the colours of `theme` to the phases of sticking."""
         self._phases.setBrush(brush(theme.stick, 0.22))
 
-    def draw(self, history: History, *curves: Floats) -> None:
-        """Draw curves through the extremes of every bin of rows."""
+    def draw(self, history: History, span: float, *curves: Floats) -> None:
+        """Draw curves of the last `span` [s] through the extremes of every bin of rows, and adapt the axes to them."""
         age, size = ages(history), max(history.capacity // POINTS, 1)
         for item, values in zip(self.curves, curves, strict=False):
             places, extremes = envelope(values, history.first, size)
             item.setData(age[places.astype(np.intp)], extremes)
-
-    def follow(self, largest: float, span: float, smallest: float = 0.0) -> None:
-        """Adapt the axes to the extreme values and the time span [s] shown."""
-        changed = self._top.follow(largest)
-        changed = (self._signed and self._bottom.follow(-smallest)) or changed
+        changed = self._top.follow(max((*(float(values.max()) for values in curves), *self.levels)))
+        changed = (self._signed and self._bottom.follow(-min(float(values.min()) for values in curves))) or changed
         if changed or span != self._span:
             self._span = span
             self._set_range()
@@ -110,6 +114,10 @@ def ages(history: History) -> Floats:
     return np.asarray(history.column(Column.TIME) - history.newest(Column.TIME))
 
 
+Quantity = tuple[str, str, Floats]
+"""Name, unit, and values over time."""
+
+
 class TimePlot(Plot):
     """Base class of the plots over time, newest at the right edge.
 
@@ -120,6 +128,8 @@ class TimePlot(Plot):
     """
 
     strips: tuple[Strip, ...]
+    shaded: ClassVar[bool] = True
+    """Whether the time in which the contact sticks is shaded."""
 
     def add_strips(self, *strips: tuple[Strip, int, int]) -> None:
         """Add strips with their minimum heights [pixel on an ordinary screen] and their stretches, and line cursors."""
@@ -133,14 +143,22 @@ class TimePlot(Plot):
         for strip in self.strips:
             strip.apply(theme)
 
-    def quantities(self, history: History) -> Sequence[tuple[str, str, Floats]]:
-        """Return name, unit, and values of every quantity that cursors can read."""
+    def quantities(self, history: History) -> list[list[Quantity]]:
+        """Return the quantities that each strip draws, and that cursors can read."""
         raise NotImplementedError
 
     def readings(self) -> list[Reading]:
         """Return the quantities over time."""
         age = ages(self.history)
-        return [Reading(name, unit, age, values) for name, unit, values in self.quantities(self.history)]
+        shown = itertools.chain.from_iterable(self.quantities(self.history))
+        return [Reading(name, unit, age, values) for name, unit, values in shown]
+
+    def draw(self, history: History) -> None:
+        """Draw the rows of `history`."""
+        for strip, group in zip(self.strips, self.quantities(history), strict=True):
+            strip.draw(history, history.capacity / self.info.rate, *(values for _, _, values in group))
+            if self.shaded:
+                strip.shade(history, self.info.rate)
 
 
 class SeriesPanel(TimePlot):
@@ -168,7 +186,6 @@ class SeriesPanel(TimePlot):
 
     def __init__(self) -> None:
         super().__init__()
-        self._levels: tuple[float, ...] = ()
         self._scene: Scene | None = None
         self._dashes = pen("#808080")
         self._level_lines: list[Any] = []
@@ -192,7 +209,7 @@ class SeriesPanel(TimePlot):
 
     def show_values(self, values: Mapping[str, float]) -> None:
         """Draw the levels of the law as dashed horizontal lines."""
-        self._levels = levels(values)
+        self.forces.levels = levels(values)
         self._scene = None if self.info.scene is None else with_background(self.info.scene, values)
         self._draw_levels()
 
@@ -200,19 +217,19 @@ class SeriesPanel(TimePlot):
         """Update the levels of the law at the contact if there is a scene."""
         super().refresh_texts(feed)
         if self._scene is not None and len(feed.history):
-            self._levels = levels_at(self._scene, place_of(feed.history))
+            self.forces.levels = levels_at(self._scene, place_of(feed.history))
             self._draw_levels()
 
     def _draw_levels(self) -> None:
-        while len(self._level_lines) < len(self._levels):
-            line = self.forces.chart.plotItem.addLine(y=0.0)
-            line.setZValue(5)
-            self._level_lines.append(line)
+        shown = self.forces.levels
+        while len(self._level_lines) < len(shown):
+            self._level_lines.append(self.forces.chart.plotItem.addLine(y=0.0))
+            self._level_lines[-1].setZValue(5)
         for number, line in enumerate(self._level_lines):
-            line.setVisible(number < len(self._levels))
+            line.setVisible(number < len(shown))
             line.setPen(self._dashes)
-            if number < len(self._levels):
-                line.setValue(self._levels[number])
+            if number < len(shown):
+                line.setValue(shown[number])
 
     def apply(self, theme: Theme) -> None:
         """Apply the colours of `theme`."""
@@ -222,25 +239,16 @@ class SeriesPanel(TimePlot):
 
     def draw(self, history: History) -> None:
         """Draw the rows of `history`."""
-        rate, span = self.info.rate, history.capacity / self.info.rate
-        friction, force, speed = (history.column(one) for one in (Column.FRICTION, Column.FORCE, Column.SPEED))
-        self.forces.draw(history, friction, force)
-        self.speeds.draw(history, speed)
+        super().draw(history)
         # A speed from an encoder is quantized; the mean over 20 ms is easier to read.
-        middles, values = averages(speed, history.first, max(round(0.02 * rate), 1))
+        size = max(round(0.02 * self.info.rate), 1)
+        middles, values = averages(history.column(Column.SPEED), history.first, size)
         self.speeds.curves[1].setData(ages(history)[middles.astype(np.intp)], values)
-        self.forces.follow(float(max(friction.max(), force.max(), *self._levels, 0.0)), span)
-        self.speeds.follow(float(speed.max()), span)
-        for strip in self.strips:
-            strip.shade(history, rate)
 
-    def quantities(self, history: History) -> list[tuple[str, str, Floats]]:
+    def quantities(self, history: History) -> list[list[Quantity]]:
         """Return both forces and the speed."""
-        return [
-            ("friction", "N", history.column(Column.FRICTION)),
-            (self.info.force_name, "N", history.column(Column.FORCE)),
-            ("speed", "mm/s", history.column(Column.SPEED)),
-        ]
+        friction, force, speed = (history.column(one) for one in (Column.FRICTION, Column.FORCE, Column.SPEED))
+        return [[("friction", "N", friction), (self.info.force_name, "N", force)], [("speed", "mm/s", speed)]]
 
 
 class LedgerPanel(TimePlot):
@@ -259,6 +267,7 @@ class LedgerPanel(TimePlot):
         (Sign.LINE, "stick", "stored"),
         (Sign.LINE, "force", "injected"),
     )
+    shaded = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -277,29 +286,24 @@ class LedgerPanel(TimePlot):
         """Update the stiffness of the element, if it has one."""
         self._stiffness = values.get("element.stiffness", 0.0)
 
-    def draw(self, history: History) -> None:
-        """Draw the rows of `history`."""
-        energies = [values for _, _, values in self.quantities(history)]
-        self.strip.draw(history, *energies)
-        highest, lowest = max(float(one.max()) for one in energies), min(float(one.min()) for one in energies)
-        self.strip.follow(highest, history.capacity / self.info.rate, lowest)
-
-    def quantities(self, history: History) -> list[tuple[str, str, Floats]]:
+    def quantities(self, history: History) -> list[list[Quantity]]:
         """Return work, dissipated, stored and injected energy in the window [mJ]."""
         work, dissipated = (history.column(column) for column in (Column.WORK, Column.DISSIPATED))
         # Half of N/m times square millimetres is in microjoules.
         stored = 0.5e-3 * self._stiffness * history.column(Column.STRETCH) ** 2
         return [
-            ("work of the hand", "mJ", work - work[:1]),
-            ("dissipated", "mJ", dissipated - dissipated[:1]),
-            ("stored", "mJ", stored),
-            ("injected by the loop", "mJ", history.column(Column.ENERGY)),
+            [
+                ("work of the hand", "mJ", work - work[:1]),
+                ("dissipated", "mJ", dissipated - dissipated[:1]),
+                ("stored", "mJ", stored),
+                ("injected by the loop", "mJ", history.column(Column.ENERGY)),
+            ]
         ]
 
     def table(self, history: History) -> Table:
         """Return time and energies of the window."""
         names = ("work_mj", "dissipated_mj", "stored_mj", "injected_mj")
-        energies = (values for _, _, values in self.quantities(history))
+        energies = (values for _, _, values in self.quantities(history)[0])
         return {"time_s": history.column(Column.TIME), **dict(zip(names, energies, strict=True))}
 
 
@@ -313,6 +317,7 @@ class MotionPanel(TimePlot):
         "hand force, where the device takes positions) and the command. The charts zoom together along time."
     )
     entries = ((Sign.LINE, "motion", "x"), (Sign.WIDE, "stick", "y"))
+    shaded = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -345,26 +350,17 @@ class MotionPanel(TimePlot):
         for strip, least in zip(self.strips, _LEAST_MOTION, strict=True):
             strip.reset(least)
 
-    def draw(self, history: History) -> None:
-        """Draw the rows of `history`."""
-        for strip, (_, _, first) in zip(self.strips, self._shown, strict=True):
-            x, y = (history.column(Column(first + k)) for k in (0, 1))
-            strip.draw(history, x, y)
-            largest, smallest = max(float(x.max()), float(y.max())), min(float(x.min()), float(y.min()))
-            strip.follow(largest, history.capacity / self.info.rate, smallest)
-
-    def quantities(self, history: History) -> list[tuple[str, str, Floats]]:
+    def quantities(self, history: History) -> list[list[Quantity]]:
         """Return both components of all quantities."""
         return [
-            (f"{name} {axis}", unit, history.column(Column(first + k)))
+            [(f"{name} {axis}", unit, history.column(Column(first + k))) for k, axis in enumerate("xy")]
             for name, unit, first in self._shown
-            for k, axis in enumerate("xy")
         ]
 
     def table(self, history: History) -> Table:
         """Return time and all quantities of the window."""
         table = {"time_s": history.column(Column.TIME)}
-        for name, unit, values in self.quantities(history):
+        for name, unit, values in itertools.chain.from_iterable(self.quantities(history)):
             table[f"{name}_{unit}".lower().replace(" ", "_").replace("/", "_per_")] = values
         return table
 
@@ -425,22 +421,14 @@ class ContactPanel(TimePlot):
         words = f"now in: {region_name(scene, region)}" if scene is not None else "This run is not on a scene."
         self.here.setText(words)
 
-    def draw(self, history: History) -> None:
-        """Draw the rows of `history`."""
-        for strip, column in ((self.regions, Column.REGION), (self.normal, Column.NORMAL)):
-            values = history.column(column)
-            strip.draw(history, values)
-            strip.follow(float(values.max()), history.capacity / self.info.rate)
-            strip.shade(history, self.info.rate)
-
     def refresh_texts(self, feed: Feed) -> None:
         """Show the present region of the contact."""
         super().refresh_texts(feed)
         self._show_region(round(feed.history.newest(Column.REGION)))
 
-    def quantities(self, history: History) -> list[tuple[str, str, Floats]]:
+    def quantities(self, history: History) -> list[list[Quantity]]:
         """Return region and normal force."""
         return [
-            ("region", "1", history.column(Column.REGION)),
-            ("normal force", "N", history.column(Column.NORMAL)),
+            [("region", "1", history.column(Column.REGION))],
+            [("normal force", "N", history.column(Column.NORMAL))],
         ]

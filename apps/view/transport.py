@@ -60,23 +60,20 @@ class Transport(Panel):
         self.slider.setRange(0, max(rows - 1, 0))
         self.slider.setAccessibleName("place in the recording" if past else "place in the last minutes")
         self.slider.setToolTip("drag to look at an earlier moment")
-        self.place = label("")
+        self.place = label("", centred=True)
         self.place.setMinimumWidth(px(226))
-        self.place.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
         self.speed = _list("speed of the replay", {speed: f"{speed:g} ×" for speed in SPEEDS}, 1.0)
         self.span = _list("seconds that are shown", {span: f"{span:g} s" for span in SPANS}, SPAN)
-        self.cursors = tool_button("Cursors", "two cursors over every plot, with values and difference (F3)")
-        self.cursors.setCheckable(True)
+        tip = "two cursors over every plot, with values and difference (F3)"
+        self.cursors = tool_button("Cursors", tip, checkable=True)
         self.home = tool_button("Fit", "show the whole range of every plot again (F4); of one: double click")
         self.help = tool_button("?", "keys, and what each panel shows (F1)")
         self.previous = tool_button("◂", "the mark before (P)")
         self.next = tool_button("▸", "the next mark (N)")
         self.legend = label("", 10)
         self.speed.setVisible(past)
-        self.head.addWidget(self.button)
-        self.head.addWidget(self.slider, 1)
-        for widget in (self.place, self.speed, self.span, self.cursors, self.home, self.help):
-            self.head.addWidget(widget)
+        for widget in (self.button, self.slider, self.place, self.speed, self.span, self.cursors, self.home, self.help):
+            self.head.addWidget(widget, 1 if widget is self.slider else 0)
         if past:
             help_text = "space: play or pause   ← →: tick   Shift ← →: 0.1 s   Page: 1 s   Home, End   N, P: marks"
             foot = QtWidgets.QHBoxLayout()
@@ -156,6 +153,8 @@ class OverviewStrip(QtWidgets.QWidget):
     ----------
     moved : signal (row)
         Emitted when the user selects a row.
+    colours : dict
+        Colour of each kind of mark.
     """
 
     moved = QtCore.Signal(int)
@@ -163,7 +162,6 @@ class OverviewStrip(QtWidgets.QWidget):
     def __init__(self, overview: Overview, rows: int, rate: float) -> None:
         super().__init__()
         self._overview, self._rows, self._rate = overview, max(rows, 1), rate
-        self._theme: Theme = DARK
         self._place, self._span = 0, 1
         self._marks: list[Mark] = []
         self.setFixedHeight(px(_HEIGHT))
@@ -171,10 +169,20 @@ class OverviewStrip(QtWidgets.QWidget):
         self.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
         self.setCursor(QtCore.Qt.CursorShape.PointingHandCursor)
         self.setAccessibleName("overview of the recording")
+        self.apply(DARK)
 
     def apply(self, theme: Theme) -> None:
         """Set the colour theme."""
         self._theme = theme
+        self.colours = {
+            "unusable": theme.stop,
+            "limit": theme.stick,
+            "skipped": theme.faint,
+            "trial": theme.motion,
+            "settings": theme.friction,
+            "key": theme.text,
+            "end": theme.text,
+        }
         self.update()
 
     def show_place(self, row: int, span: int) -> None:
@@ -186,20 +194,6 @@ class OverviewStrip(QtWidgets.QWidget):
         """Update the marks and redraw."""
         self._marks = self._overview.marks
         self.update()
-
-    @property
-    def colours(self) -> dict[str, str]:
-        """Colour of each kind of mark."""
-        theme = self._theme
-        return {
-            "unusable": theme.stop,
-            "limit": theme.stick,
-            "skipped": theme.faint,
-            "trial": theme.motion,
-            "settings": theme.friction,
-            "key": theme.text,
-            "end": theme.text,
-        }
 
     def legend(self) -> str:
         """Return a legend of the kinds of marks present, as rich text."""

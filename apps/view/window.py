@@ -1,21 +1,191 @@
-"""The live window: it displays messages and rows, and sends the requests of the user."""
+"""The live window: it displays messages and rows, and sends the requests of the user.
+
+Its input are the dead-man's key, other keys, and the mouse as the hand.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from apps.front_ends import messages as say
 from apps.front_ends.front_end import Link
+from apps.front_ends.messages import HOLD_EVERY
 from apps.front_ends.run import RunInfo, from_message
 from apps.shared.theme import Theme, other
 from apps.view.controls import ControlPanel
 from apps.view.dashboard import Dashboard
 from apps.view.feed import KEPT, Feed, LiveFeed
-from apps.view.input import KEY, DeadMansKey, HeldKeys, Throttle, types_a_number
-from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress, fit, lay_out
+from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress, fit, lay_out, timer
 from haptics.errors import ConfigurationError
+
+KEY = QtCore.Qt.Key.Key_Space
+"""The dead-man's key."""
+
+DEBOUNCE_MS = 20
+"""Debounce time: a released key counts as released if it is not pressed again within this time [ms].
+
+X11 reports a held key as an endless sequence of releases and presses. Qt marks them as repeats, unless a release
+arrives shortly before its press. Such a release looks genuine and would interrupt the force. If the window was blocked
+during that time, the debounce time expires before the pending press is processed; pending events are therefore checked
+again before the release counts.
+"""
+
+
+class DeadMansKey(QtCore.QObject):
+    """Reports the dead-man's key on press, periodically while it is held, and on release.
+
+    Parameters
+    ----------
+    report : callable
+        Receives whether the key is held.
+
+    Attributes
+    ----------
+    held : bool
+        State reported last.
+    """
+
+    def __init__(self, report: Callable[[bool], None], parent: QtCore.QObject | None = None) -> None:
+        super().__init__(parent)
+        self._report = report
+        self._required = False
+        self._down = False
+        self.held = False
+        self._repeat = timer(self, round(1e3 * HOLD_EVERY), lambda: self._report(True))
+        self._last_check = timer(self, 1, self.release, once=True)
+        self._debounce = timer(self, DEBOUNCE_MS, self._last_check.start, once=True)
+
+    def set_required(self, required: bool) -> None:
+        """Set whether the run requires the key.
+
+        A key that is down must be released and pressed again to count.
+        """
+        self._required = required
+        self._report_release()
+
+    def press(self) -> None:
+        """Handle a press of the key."""
+        self._debounce.stop()
+        self._last_check.stop()
+        if self._required and not self._down:
+            self.held = True
+            self._report(True)
+            self._repeat.start()
+        self._down = True
+
+    def handle_release(self) -> None:
+        """Handle a release of the key, which counts unless a press follows within `DEBOUNCE_MS`."""
+        self._debounce.start()
+
+    def release(self) -> None:
+        """Release the key immediately, also if its state can no longer be observed."""
+        self._debounce.stop()
+        self._last_check.stop()
+        self._down = False
+        self._report_release()
+
+    def _report_release(self) -> None:
+        self._repeat.stop()
+        if self.held:
+            self.held = False
+            self._report(False)
+
+
+class HeldKeys(QtCore.QObject):
+    """Reports each press and release of a key without a function in the window once, without keyboard repeats.
+
+    A release counts if no press follows within `DEBOUNCE_MS`; it is then reported with its original instant.
+
+    Parameters
+    ----------
+    report : callable
+        Receives the name of a key, True for a press, and the instant [s, monotonic].
+    """
+
+    def __init__(self, report: Callable[[str, bool, float], None], parent: QtCore.QObject | None = None) -> None:
+        super().__init__(parent)
+        self._report = report
+        self._down: set[QtCore.Qt.Key] = set()
+        self._releases: dict[QtCore.Qt.Key, QtCore.QTimer] = {}
+
+    def press(self, key: QtCore.Qt.Key, at: float) -> None:
+        """Handle a press at the instant `at` [s]."""
+        self._stop_release(key)
+        if key not in self._down:
+            self._down.add(key)
+            self._report(name_of(key), True, at)
+
+    def handle_release(self, key: QtCore.Qt.Key, at: float) -> None:
+        """Handle a release, which counts unless a press follows within `DEBOUNCE_MS`."""
+        if key in self._down and key not in self._releases:
+            self._releases[key] = timer(self, DEBOUNCE_MS, lambda: self._release(key, at), once=True)
+            self._releases[key].start()
+
+    def release(self, at: float) -> None:
+        """Report all keys as released, since their state can no longer be observed."""
+        for key in tuple(self._down):
+            self._release(key, at)
+
+    def _release(self, key: QtCore.Qt.Key, at: float) -> None:
+        self._stop_release(key)
+        self._down.discard(key)
+        self._report(name_of(key), False, at)
+
+    def _stop_release(self, key: QtCore.Qt.Key) -> None:
+        if key in self._releases:
+            self._releases.pop(key).stop()
+
+
+def name_of(key: QtCore.Qt.Key) -> str:
+    """Return the name of a key in messages and recordings (`apps.front_ends.messages.Key`)."""
+    if key.name.startswith("Key_"):
+        return key.name.removeprefix("Key_").lower()
+    # Qt has no names for the letters of most scripts. The code of such a key is the code point of its letter.
+    return chr(key).lower() if 0 < key < 0x110000 else f"key {int(key)}"
+
+
+def types_a_number() -> bool:
+    """Return True if keyboard input presently goes to a field for numbers."""
+    return isinstance(QtWidgets.QApplication.focusWidget(), QtWidgets.QAbstractSpinBox)
+
+
+class Throttle(QtCore.QObject):
+    """Forwards positions at a limited rate.
+
+    A position is forwarded immediately, or at the end of the pause after the previous one; of the positions received
+    during a pause, only the newest is forwarded.
+
+    Parameters
+    ----------
+    send : callable
+        Receives x and y.
+    pause_ms : int
+        Minimum time between two calls [ms].
+    """
+
+    def __init__(
+        self, send: Callable[[float, float], None], pause_ms: int, parent: QtCore.QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._send = send
+        self._waiting: tuple[float, float] | None = None
+        self._pause = timer(self, pause_ms, self._forward, once=True)
+
+    def offer(self, x: float, y: float) -> None:
+        """Handle a new position."""
+        self._waiting = (x, y)
+        if not self._pause.isActive():
+            self._forward()
+
+    def _forward(self) -> None:
+        if self._waiting is not None:
+            position, self._waiting = self._waiting, None
+            self._pause.start()
+            self._send(*position)
+
 
 FRAME_MS = 33
 LEAST = (1260, 600)
@@ -67,11 +237,9 @@ class LiveWindow(QtWidgets.QWidget):
         self.dashboard.plane.buttons_changed.connect(lambda buttons: self._send(say.HandButtons(buttons)))
         self.apply(theme)
         self._keys = KeyFilter(self._key, parent=self, release=self._key_up)
-        self._timer = QtCore.QTimer(self)
-        self._timer.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
-        self._timer.timeout.connect(self.frame)
+        self._timer = timer(self, FRAME_MS, self.frame)
         if link is not None:
-            self._timer.start(FRAME_MS)
+            self._timer.start()
 
     def apply(self, theme: Theme) -> None:
         """Apply the colours of `theme`."""
@@ -187,7 +355,6 @@ class LiveWindow(QtWidgets.QWidget):
         if self._feed is not None:  # the feed no longer follows the trace, whose file may be removed
             frozen = Feed(self._feed.nominal_rate)
             frozen.history, frozen.counts, frozen.unseen = self._feed.history, self._feed.counts, self._feed.unseen
-            frozen.lateness, frozen.tick_times = self._feed.lateness, self._feed.tick_times
             self.show_feed(frozen)
         self.running = False
         self.dashboard.plane.set_mouse(False)

@@ -12,9 +12,8 @@ from apps.front_ends.run import RunInfo
 from apps.opengl.drawing import Brush
 from apps.opengl.window import open_window
 from apps.shared.theme import DARK
-from apps.stage.backdrop import keys
 from apps.stage.motion import Motion
-from apps.stage.picture import Picture
+from apps.stage.picture import Picture, keys
 from haptics.scenes import find_scene, read_scene
 from tests.apps.stage.driving import WORKSPACE, rows
 

@@ -14,7 +14,7 @@ from apps.front_ends.messages import HandButtons, HandTarget
 from apps.opengl.drawing import badge, cross, tick
 from apps.opengl.plane import Area, Plane
 from apps.stage.ground import LOOKS, grid, ground_of
-from apps.stage.layout import arrange, nice_length
+from apps.stage.layout import Layout, nice_length
 from apps.stage.motion import MOST_STICKS, Motion, Stretch
 from apps.stage.pointing import DEAD_ZONE, Gamepad, Pen, Pointers
 from apps.stage.shapes import MOST, Marks, ribbon, thinned, zigzag
@@ -32,13 +32,13 @@ SIZES = st.tuples(st.integers(640, 4000), st.integers(480, 2400))
 
 @given(SIZES, st.booleans())
 def test_layout_areas_fit_the_window_and_text_grows_with_it(size, panel):
-    layout = arrange(*size, panel)
+    layout = Layout(*size, panel)
     assert layout.window.holds(layout.plane)
     assert layout.window.holds(layout.panel)
     assert layout.plane.x + layout.plane.width <= layout.panel.x or not panel
     assert layout.window.holds(Plane(layout.plane, WORKSPACE).outline)
     assert layout.text >= 12.5
-    assert arrange(2 * size[0], 2 * size[1], panel).text >= layout.text
+    assert Layout(2 * size[0], 2 * size[1], panel).text >= layout.text
 
 
 @given(st.floats(1e-6, 1e6))
@@ -343,7 +343,7 @@ def raising(error):
 def test_missing_input_devices_are_reported_with_the_reason(monkeypatch):
     from pyglet.input.linux import evdev
 
-    from apps.stage.backdrop import keys
+    from apps.stage.picture import keys
 
     monkeypatch.setattr(evdev.os, "listdir", raising(FileNotFoundError(2, "No such file or directory", "/dev/input")))
     pointers = pointers_of(monkeypatch, evdev.get_controllers, raising(ImportError('Library "Xi" not found.')))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.signal import welch as peers
 
 from apps.cli import main
-from apps.shared.display import STEPS, AxisTop, SliderScale, clock, microseconds, millijoules, nice_ceiling
+from apps.shared.display import PATIENCE, STEPS, AxisTop, SliderScale, clock, microseconds, millijoules, nice_ceiling
 from apps.shared.theme import DARK, LIGHT, blend, by_name, other
 from apps.view import launch
 from apps.view.history import welch
@@ -53,10 +53,10 @@ def test_nice_ceiling_is_close_above(value):
 
 
 def test_axis_grows_at_once_and_shrinks_after_a_delay():
-    axis = AxisTop(1.0, patience=3)
+    axis = AxisTop(1.0)
     assert axis.follow(9.0)
     assert axis.top == 10.0
-    assert [axis.follow(2.0) for _ in range(4)] == [False, False, False, True]
+    assert [axis.follow(2.0) for _ in range(PATIENCE + 1)] == [*[False] * PATIENCE, True]
     assert axis.top == 2.5
 
 

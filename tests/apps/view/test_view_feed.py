@@ -115,7 +115,7 @@ def test_replay_state_does_not_depend_on_earlier_seeks(places):
         assert (wandering.history.column(column) == direct.history.column(column)).all()
     assert wandering.counts.ticks == places[-1] + 1
     assert (wandering.counts.flags == direct.counts.flags).all()
-    assert (wandering.lateness.counts == direct.lateness.counts).all()
+    assert (wandering.counts.lateness.counts == direct.counts.lateness.counts).all()
     assert len(wandering.history) == min(places[-1] + 1, SPAN * 1000)
 
 

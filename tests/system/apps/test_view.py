@@ -13,8 +13,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 from PySide6 import QtCore, QtGui, QtTest, QtWidgets
 
 from apps.front_ends.messages import HOLD_EVERY, Close, HandButtons, HandTarget, HoldKey, Key, Quit, SessionEnded, Stop
-from apps.view.input import DEBOUNCE_MS
-from apps.view.window import LEAST
+from apps.view.window import DEBOUNCE_MS, LEAST
 from haptics.records import Status
 from tests.apps.view.driving import cut_texts, frames, publish
 from tests.apps.view.summaries import SUMMARY

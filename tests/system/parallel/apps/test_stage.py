@@ -25,7 +25,7 @@ from apps.front_ends.messages import (
 from apps.opengl.plane import Area
 from apps.shared.theme import DARK, LIGHT
 from apps.stage import launch
-from apps.stage.layout import LONGEST_LINK, lines
+from apps.stage.layout import LONGEST_LINK, Lines
 from apps.stage.motion import Stretch
 from haptics.scenes import find_scene, read_scene
 from tests.apps.screen import WHY_NOT, virtual_screen
@@ -70,7 +70,7 @@ def test_sticking_contact_is_a_filled_square_and_sliding_one_an_open_ring(stage)
     slips = stage.shot()
     assert not is_there(DARK.stick, near(slips, contact, 0))
     assert is_there(DARK.motion, near(slips, (contact[0] - 1.1 * layout().unit, contact[1])))
-    state = lines(layout())
+    state = Lines(layout())
     words = (slice(None), slice(round(state.left), round(state.right)))
     band = slice(720 - round(state.state + 3 * layout().unit), 720 - round(state.state - 3 * layout().unit))
     assert is_there(DARK.stick, sticks[band][words].reshape(-1, 3))
@@ -103,7 +103,7 @@ def test_materials_are_drawn_at_their_places_and_named(stage):
     assert wood[0] > wood[2] + 40, "brown"
     assert np.ptp(rubber) < 15, "grey"
     assert rubber.mean() < 0.75 * ice.mean()
-    at = lines(layout())
+    at = Lines(layout())
     name = slice(720 - round(at.region + 9), 720 - round(at.region - 9)), slice(round(at.left), round(at.right))
     assert is_there(DARK.text, picture[name].reshape(-1, 3))
     assert not is_there(DARK.text, bare[name].reshape(-1, 3))

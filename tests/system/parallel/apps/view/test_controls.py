@@ -26,7 +26,7 @@ from apps.front_ends.messages import (
 )
 from apps.shared.display import STEPS
 from apps.view.history import Column, History
-from apps.view.input import DEBOUNCE_MS, name_of
+from apps.view.window import DEBOUNCE_MS, name_of
 from haptics.records import Status
 from tests.apps.view.driving import charts_of, controls_of, drag, frames, publish, turn_wheel, use
 from tests.apps.view.summaries import SUMMARY

@@ -19,11 +19,11 @@ from apps.view.comparison import PLOTS as COMPARED
 from apps.view.comparison import CompareWindow
 from apps.view.dashboard import PLOTS, HelpWindow
 from apps.view.indicators import FALL, SAFETY, TIMING, lingering
-from apps.view.plane import PlanePanel
 from apps.view.plot import Plot
 from apps.view.qt import POINT_SIZE, application, grow
 from apps.view.replay import ReplayWindow
 from apps.view.window import LEAST
+from apps.view.xy_plots import PlanePanel
 from haptics.records import Status
 from tests.apps.view import view_rows
 from tests.apps.view.driving import cut_texts, frames, texts_of
