@@ -123,7 +123,7 @@ def test_refused_value_returns_to_the_one_in_force(live):
 def test_change_of_another_window_is_shown_and_not_sent(live):
     live.receive(ValuesInForce({"law.force": 7.0, "element.stiffness": 1000.0}))
     assert [slider.spin.value() for slider in live.window.controls.sliders] == [7.0, 1000.0]
-    assert live.window.dashboard.places.shown[1]._levels == (7.0,)
+    assert live.window.dashboard.places.shown[1].forces.levels == (7.0,)
     assert live.sent() == []
 
 

@@ -228,7 +228,7 @@ def test_drawn_law_depends_on_the_place(live, rows, x, region, levels):
     plot, series = places.plot("Force over speed"), places.plot("Force, speed")
     speeds, forces = law_drawn(live, plot)
     assert forces == pytest.approx(forces_of(scene.regions[region - 1].law if region else scene.law, speeds), rel=1e-9)
-    assert series._levels == pytest.approx(levels)
+    assert series.forces.levels == pytest.approx(levels)
     assert plot.key.texts[0].text() == "law here"
     assert ("ice", "rubber")[region - 1] in plot.key.texts[0].toolTip() or not region
 
@@ -274,12 +274,12 @@ def test_scene_changed_during_the_run_is_drawn(live, rows):
     places.choose(places.shown[2], "Region, normal force")
     wood = read_scene(find_scene("ice-wood-rubber"))
     live.receive(ValuesInForce({"law.static_force": 3.0}), SceneInForce(wood, 2))
-    assert places.plot("Force, speed")._levels == pytest.approx((5.0, 4.2)), "of rubber, which has its own numbers"
+    assert places.plot("Force, speed").forces.levels == pytest.approx((5.0, 4.2)), "of rubber"
     assert places.plot("Region, normal force").here.text().startswith("now in: ")
     axis = places.plot("Region, normal force").regions.chart.plotItem.getAxis("left")
     assert axis._tickLevels == [[(0, "wood"), (1, "ice"), (2, "rubber")]]
     live.receive(SceneInForce(None, 3))
-    assert places.plot("Force, speed")._levels == pytest.approx((3.0,)), "the numbers in force, everywhere"
+    assert places.plot("Force, speed").forces.levels == pytest.approx((3.0,)), "the numbers in force, everywhere"
     assert places.plot("Region, normal force").here.text() == "This run is not on a scene."
 
 
