@@ -183,10 +183,6 @@ class Motion:
         """Return the number of ticks at `rate` [Hz]."""
         return math.ceil((self.settling + self.duration) * rate - 1e-9)
 
-    def stiffness(self, grip: Grip) -> float:
-        """Return the stiffness of the hand [N/m]; zero for pushes."""
-        return grip.stiffness if self.prescribed else 0.0
-
     def drive(self, times: Array, grip: Grip) -> Array:
         """Return the force of the hand on a handle at rest at the origin at `times`, (n, 2) [N]."""
         shape = self.shape(times)
@@ -197,11 +193,6 @@ class Motion:
         direction = velocity / np.where(speed > 0.0, speed, 1.0)
         expected = FRICTION * _rise(times, _START)[:, None] * direction
         return np.asarray(grip.stiffness * position + grip.damping * velocity + expected)
-
-
-def _fluctuate(t: Array) -> Array:
-    wave = FLUCTUATION_FORCE * np.sin(2.0 * np.pi * FLUCTUATION_FREQUENCY * t)
-    return np.outer((HOLD_FORCE + wave) * _rise(t, _PUSH_START), PUSH_DIRECTION)
 
 
 def _circle(t: Array) -> tuple[Array, Array]:
@@ -229,7 +220,15 @@ def slide(speed: float, direction: float) -> Motion:
 
 
 HOLD = Motion("hold", SETTLING, HOLD_DURATION, lambda t: np.outer(HOLD_FORCE * _rise(t, _PUSH_START), PUSH_DIRECTION))
-FLUCTUATION = Motion("fluctuation", SETTLING, FLUCTUATION_DURATION, _fluctuate)
+FLUCTUATION = Motion(
+    "fluctuation",
+    SETTLING,
+    FLUCTUATION_DURATION,
+    lambda t: np.outer(
+        (HOLD_FORCE + FLUCTUATION_FORCE * np.sin(2.0 * np.pi * FLUCTUATION_FREQUENCY * t)) * _rise(t, _PUSH_START),
+        PUSH_DIRECTION,
+    ),
+)
 BREAKAWAY = Motion("breakaway", 0.0, RAMP_DURATION, lambda t: np.outer(RAMP_RATE * t, PUSH_DIRECTION))
 CIRCLE = Motion("circle", CIRCLE_SETTLING, 2.0 * math.pi * CIRCLE_RADIUS / CIRCLE_SPEED, _circle, prescribed=True)
 SLIDES = {(speed, direction): slide(speed, direction) for speed in SLIDING_SPEEDS for direction in DIRECTIONS}

@@ -40,10 +40,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Answer:
     """Judge the selected elements and renderers."""
-    from apps.conformance.cells import CELLS, REFERENCE
+    from apps.conformance.cells import CELLS, RAW, REFERENCE
     from apps.conformance.report import describe, draw, result, write
     from apps.conformance.subjects import choose, load_renderer
-    from apps.conformance.suite import judge_all, judge_raw
+    from apps.conformance.suite import judge_all, run_cell
+    from haptics.device import Causality
 
     subjects: list[Subject] = [load_renderer(place) for place in options.renderer]
     if options.element or options.peers or not subjects:
@@ -59,7 +60,8 @@ def run(options: argparse.Namespace) -> Answer:
         rows = judge_all(
             subjects, cells, lambda done, total, words: line.show(f"{bar(done / total)} {done}/{total}  {words}")
         )
-        raw = judge_raw(subjects)
+        # the impedances with the difference of positions as the velocity
+        raw = [run_cell(subject, RAW) for subject in subjects if subject.causality is Causality.IMPEDANCE]
     found, text = result(rows, raw), describe(rows, raw)
     if options.out is not None:
         found["files"] = {**write(rows, options.out, raw), "picture": draw(rows, subjects, options.out, raw)}

@@ -215,7 +215,7 @@ def mass_transition(mass: float, stiffness: float, damping: float, step: float) 
 def new_plant(cell: Cell, causality: Causality, motion: Motion) -> Rows:
     """Return the plant of `cell` at rest at the origin as a (1,) record: a joystick or an arm."""
     record = np.zeros(1, PLANT)
-    count, stiffness = substep_count(cell.rate), motion.stiffness(cell.grip)
+    count, stiffness = substep_count(cell.rate), cell.grip.stiffness if motion.prescribed else 0.0
     record["period"], record["substeps"], record["resolution"] = 1.0 / cell.rate, count, cell.quantisation
     record["grip_stiffness"], record["grip_damping"] = stiffness, cell.grip.damping
     record["max_force"] = cells.HANDLE_MAX_FORCE

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.conformance import cells
-from apps.conformance.cells import CELLS, FRICTION, RAW, Cell, Motion
+from apps.conformance.cells import CELLS, FRICTION, Cell, Motion
 from apps.conformance.subjects import Subject
-from haptics.device import Causality
 from haptics.records import Rows
 
 Result = dict[str, Any]
@@ -189,11 +188,6 @@ def judge_all(
             progress(done, len(pairs), f"{subject.name}: {cell.name}")
         found[subject.name, cell] = run_cell(subject, cell)
     return [found[subject.name, cell] for subject in subjects for cell in conditions]
-
-
-def judge_raw(subjects: Sequence[Subject]) -> list[Result]:
-    """Judge the impedance `subjects` in the cell `RAW`, with the difference of positions as velocity."""
-    return [run_cell(subject, RAW) for subject in subjects if subject.causality is Causality.IMPEDANCE]
 
 
 # --- metrics ------------------------------------------------------------------------------------------------------

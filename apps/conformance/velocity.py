@@ -89,11 +89,7 @@ def run(settings: VelocitySettings, cell: Cell, motion: Motion, damping: float =
     return rows[round(motion.settling * cell.rate) :]
 
 
-def _kick(t: Array) -> Array:
-    return np.outer(np.where(t < 0.01, 2.0, 0.0), cells.PUSH_DIRECTION)
-
-
-KICK = Motion("kick", 2.0, 0.5, _kick)
+KICK = Motion("kick", 2.0, 0.5, lambda t: np.outer(np.where(t < 0.01, 2.0, 0.0), cells.PUSH_DIRECTION))
 
 
 def least_damping(settings: VelocitySettings) -> float:

@@ -265,16 +265,6 @@ _ENOUGH_RUNTIME = 0.5
 """Required share of time for real-time processes; the servo uses a tenth of one processor."""
 
 
-def request() -> dict[str, Any]:
-    """Enter real-time mode like the servo, and return the granted properties.
-
-    Runs in a separate process, because this is irreversible.
-    """
-    from haptics.servo.realtime import request_real_time
-
-    return request_real_time()
-
-
 Granted = Callable[[], dict[str, Any]]
 Limit = Callable[[str], float | None]
 
@@ -285,7 +275,7 @@ def granted() -> dict[str, Any]:
 
     See `haptics.servo.realtime.request_real_time`. The result is cached.
     """
-    answer: dict[str, Any] = call_in_child("apps.doctor.timing:request")
+    answer: dict[str, Any] = call_in_child("haptics.servo.realtime:request_real_time")
     return answer
 
 
