@@ -16,12 +16,11 @@ from contextvars import ContextVar
 
 from haptics.errors import OpeningCancelled
 
-SPIN = 50e-6
-"""Duration of the busy wait before a deadline [s]; about the wake-up latency of a timer."""
+_SPIN = 50e-6  # duration of the busy wait before a deadline [s]; about the wake-up latency of a timer
 _SLICE = 0.02  # longest delay until a cancellation is noticed [s]
 
+# Function that returns True if the waits of this thread are cancelled; None in other threads.
 _cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("cancelled", default=None)
-"""Function that returns True if the waits of this thread are cancelled; None in other threads."""
 
 
 class Clock:
@@ -79,7 +78,7 @@ class WallClock(Clock):
         Duration of the busy wait before a deadline [ns].
     """
 
-    def __init__(self, period: float, spin: float = SPIN) -> None:
+    def __init__(self, period: float, spin: float = _SPIN) -> None:
         super().__init__(period)
         self.spin_ns = round(spin * 1e9)
         self._origin = time.monotonic()

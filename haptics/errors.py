@@ -57,7 +57,7 @@ class DeviceFault(HapticError):
     rows : structured array or None
         The last rows of the trace before the fault, newest last, for diagnosis.
     used : dict
-        Resource usage of the run until the fault (`haptics.servo.realtime.Usage`), if known.
+        Resource usage of the run until the fault (`haptics.servo.realtime.usage`), if known.
     """
 
     def __init__(self, message: str, rows: Any = None) -> None:

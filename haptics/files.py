@@ -114,8 +114,7 @@ def replacing_owned(path: Path, is_ours: Callable[[bytes], bool], length: int) -
 
 # --- reading ----------------------------------------------------------------------------------------------------------
 
-MAX_TEXT_BYTES = 4_000_000
-"""Maximum size of a TOML file [bytes]."""
+_MAX_TEXT_BYTES = 4_000_000  # maximum size of a TOML file [bytes]
 
 MAX_ARRAY_BYTES = 1_000_000_000
 """Maximum total size of the arrays of an NPZ file [bytes]."""
@@ -164,7 +163,7 @@ def read_toml(path: str | Path, label: str = "", remedy: str = "") -> dict[str, 
 
 
 def read_small(path: str | Path, label: str = "", remedy: str = "") -> bytes:
-    """Return the bytes of a file of at most `MAX_TEXT_BYTES`; see `read_toml` for `label` and `remedy`.
+    """Return the bytes of a file of at most 4 MB; see `read_toml` for `label` and `remedy`.
 
     Raises
     ------
@@ -174,12 +173,12 @@ def read_small(path: str | Path, label: str = "", remedy: str = "") -> bytes:
     label = label or str(path)
     try:
         with open(path, "rb", opener=open_nonblocking) as file:
-            data = file.read(MAX_TEXT_BYTES + 1)
+            data = file.read(_MAX_TEXT_BYTES + 1)
     except (OSError, ValueError) as error:  # the name contains a null byte
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(f"{label}: cannot be read ({reason}){'; ' if remedy else ''}{remedy}.") from error
-    if len(data) > MAX_TEXT_BYTES:
-        raise ConfigurationError(f"{label}: is too large; must be at most {MAX_TEXT_BYTES // 1_000_000} MB.")
+    if len(data) > _MAX_TEXT_BYTES:
+        raise ConfigurationError(f"{label}: is too large; must be at most {_MAX_TEXT_BYTES // 1_000_000} MB.")
     return data
 
 

@@ -39,12 +39,12 @@ COMPILED = not numba.config.DISABLE_JIT
 LEVEL_ARGUMENTS = 9
 """Number of float64 arguments of a compiled level function: the speed and eight parameters."""
 
+# Address of every part and the object that must be kept alive; callers hold only the address.
 _PARTS: dict[tuple[Callable[..., None], np.dtype[Any]], tuple[int, object]] = {}
-"""Address of every part and the object that must be kept alive; callers hold only the address."""
 
+# Functions by address, counted from 1, if kernels are not compiled.
 _interpreted_parts: list[tuple[Callable[..., None], np.dtype[Any]]] = []
 _interpreted_levels: list[Callable[..., float]] = []
-"""Functions by address, counted from 1, if kernels are not compiled."""
 
 # A kernel compiled for an element's record also accepts larger records that begin with the same fields
 # (haptics.elements.models, haptics.rendering.rendering). Numba supports this but warns at every first compilation that
@@ -64,7 +64,7 @@ def kernel(function: _F, **options: Any) -> _F:
     """
     if COMPILED:
         compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
-        compiled._cache = _cache_of(function)
+        compiled._cache = NullCache() if _FOLDER is None else KernelCache(_FOLDER, function)
         return cast(_F, compiled)
 
     @functools.wraps(function)
@@ -92,11 +92,6 @@ def merged_kernel(function: _F) -> _F:
     again, so that each level between a step and its parts takes as long to compile as the whole step.
     """
     return kernel(function, inline="always")
-
-
-def _cache_of(function: Callable[..., Any]) -> Any:
-    """Return the numba cache of `function`; a cache without storage if no folder is writable."""
-    return NullCache() if _FOLDER is None else KernelCache(_FOLDER, function)
 
 
 # --- calls by address -------------------------------------------------------------------------------------------------
@@ -233,7 +228,7 @@ else:
     def _compile_callback(function: Callable[..., Any], signature: Any, **options: Any) -> tuple[int, object]:
         """Compile a cached C function; return its address and the object that must be kept alive."""
         callback: Any = CFunc(function, sigutils.normalize_signature(signature), {}, options)
-        callback._cache = _cache_of(function)
+        callback._cache = NullCache() if _FOLDER is None else KernelCache(_FOLDER, function)
         callback.compile()
         return callback.address, callback
 

@@ -31,8 +31,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 from numba.extending import _Intrinsic
 
-MAX_BYTES = 500_000_000
-"""Maximum size of the folder [bytes]; beyond it, the least recently used kernels are removed."""
+_MAX_BYTES = 500_000_000  # maximum size of the folder [bytes]; beyond it, the least recently used kernels are removed
 
 VARIABLE = "NUMBA_CACHE_DIR"
 """Environment variable that overrides the folder; child processes inherit it."""
@@ -300,7 +299,7 @@ class KernelCache(NullCache):  # type: ignore[misc]
             prune(self._folder)
 
 
-def prune(folder: Path, limit: int = MAX_BYTES) -> None:
+def prune(folder: Path, limit: int = _MAX_BYTES) -> None:
     """Remove the least recently used files until `folder` holds at most `limit` bytes."""
     files = []
     for path in folder.rglob("*.nb[ic]"):

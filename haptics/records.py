@@ -82,6 +82,7 @@ class Permission(IntFlag):
     """The run is about to end: fade out."""
 
 
+# Name, unit and type of the recorded columns of a tick, in order.
 _COLUMNS: list[tuple[Any, ...]] = [
     ("tick", "1", "<i8"),
     ("time", "s", "<f8"),
@@ -110,7 +111,6 @@ _COLUMNS: list[tuple[Any, ...]] = [
     ("normal_force", "N", "<f8"),
     ("hand_force", "N", "<f8", (2,)),
 ]
-"""Name, unit and type of the recorded columns of a tick, in order."""
 
 ROW_UNITS = {name: unit for name, unit, *_ in _COLUMNS}
 """Columns of a recording with their units, in order; the channels of its device follow."""

@@ -18,7 +18,7 @@ from apps.shared.terminal import bar
 from devices.common.bus import GROUP
 from haptics.clock import WallClock
 from haptics.recording.certificate import Fitness
-from haptics.servo.realtime import Usage, request_real_time
+from haptics.servo.realtime import request_real_time, usage, usage_since
 
 # --- wake-up latency ----------------------------------------------------------------------------------------------
 
@@ -96,11 +96,11 @@ def measure_delays(duration: float, rate: float) -> dict[str, Any]:
     granted = request_real_time()
     clock, count = WallClock(1.0 / rate), round(duration * rate)
     delays: list[float] = []
-    before = Usage.now()
+    before = usage()
     clock.start()
     while len(delays) < count:
         delays += passed(clock.wait(len(delays)), clock.period)
-    usage = before.until_now()
+    used = usage_since(before)
     return {
         "rate_hz": rate,
         "duration_s": duration,
@@ -108,7 +108,7 @@ def measure_delays(duration: float, rate: float) -> dict[str, Any]:
         "realtime": granted["scheduling"],
         "low_latency": granted["low_latency"],
         "memory_locked": granted["memory_locked"],
-        "usage": usage,
+        "usage": used,
     }
 
 

@@ -38,17 +38,14 @@ TRAVEL = 2e-4
 COUNTS = 20.0
 """Minimum of this displacement in encoder counts."""
 
-LARGEST_DAMPING = 100.0
-"""Maximum damping of the contact [N s/m]; more would amplify the noise of the velocity."""
+_LARGEST_DAMPING = 100.0  # maximum damping of the contact [N s/m]; more would amplify the noise of the velocity
 
 STEEPNESS = 0.8
 """Maximum fall of a law as a fraction of the limit of a unique solution (15)."""
 
-REST_SPEED = 1e-3
-"""Speed below which the spring relaxes [m/s]."""
+_REST_SPEED = 1e-3  # speed below which the spring relaxes [m/s]
 
-RELAXATION = 0.5
-"""Time constant of the relaxation at rest [s]; long enough for stop-and-go motion."""
+_RELAXATION = 0.5  # time constant of the relaxation at rest [s]; long enough for stop-and-go motion
 
 _LEAST_LEVEL = 0.01  # minimum level for which the stiffness of the contact is designed [N]
 
@@ -105,8 +102,8 @@ def _part(kinds: tuple[int, ...]) -> Callable[..., None]:
             x = u + K / (B + T * K) * e
             f, v = friction(s.axis_laws[i, 0 if x >= 0.0 else 1], x, 1.0 / (B + T * K))
             e = e + T * u if v == 0.0 else (B * e + T * f) / (B + T * K)
-            if abs(u) < REST_SPEED:
-                e *= math.exp(-(1.0 - abs(u) / REST_SPEED) * T / RELAXATION)
+            if abs(u) < _REST_SPEED:
+                e *= math.exp(-(1.0 - abs(u) / _REST_SPEED) * T / _RELAXATION)
             s.displacement[i], s.friction_force[i] = e, f
             against = max(-s.command[i] if f > 0.0 else s.command[i], 0.0)
             s.force[i] = s.gain * math.copysign(min(abs(f), s.share * abs(f) + against), f)
@@ -160,7 +157,7 @@ class Compensation:
         for i, laws in enumerate(own.laws):
             stiffness = max(*(law.breakaway_force for law in laws), _LEAST_LEVEL) / travel
             fall = max(-law.slopes[0] for law in laws)
-            damping = min(max(fall / STEEPNESS - period * stiffness, 0.0), LARGEST_DAMPING)
+            damping = min(max(fall / STEEPNESS - period * stiffness, 0.0), _LARGEST_DAMPING)
             record["stiffness"][0, i], record["damping"][0, i] = stiffness, damping
             slope = STEEPNESS * (damping + period * stiffness)
             gentle.append((_gentler(laws[0], slope), _gentler(laws[1], slope)))

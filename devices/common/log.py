@@ -33,8 +33,8 @@ LOG_ROW = np.dtype([("monotonic_ns", "<i8"), ("time", "<f8"), ("command", "<f8",
 
 _ROW_BYTES = LOG_ROW.itemsize
 
+# Kernel record of a log: address of its rows, number of commands, buffer for the clock.
 _HEAD = np.dtype([("rows", "<i8"), ("count", "<i8"), ("scratch", "<i8", (SCRATCH,))])
-"""Kernel record of a log: address of its rows, number of commands, buffer for the clock."""
 
 
 @kernel

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+# Units of every dimension, for a rotary and for a linear joint.
 _UNITS: Mapping[str, tuple[str, str]] = {
     "force": ("nm", "n"),
     "viscosity": ("nms_per_rad", "ns_per_m"),
@@ -14,7 +15,6 @@ _UNITS: Mapping[str, tuple[str, str]] = {
     "distance": ("rad", "m"),
     "inertia": ("kgm2", "kg"),
 }
-"""Units of every dimension, for a rotary and for a linear joint."""
 
 UNIT_WORDS: Mapping[str, str] = {
     "nm": "N m",

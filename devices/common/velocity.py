@@ -186,7 +186,7 @@ def crossing(s: Any, x: float, y: float) -> None:
 # \hat v + (1 - \theta)^2 r / T`: the end and the slope of the least-squares line whose squared errors have weights that
 # decrease by the factor :math:`\theta` per sample (fading memory of first degree, Morrison 1969). The memory
 # :math:`\tau` is short at rest. In travel it is longer by the time in which the hand could stop, but reaches back over
-# at most `LONGEST_REACH` counts: over 40 counts a circle of 800 counts radius deviates from its tangent by one. A
+# at most `_LONGEST_REACH` counts: over 40 counts a circle of 800 counts radius deviates from its tangent by one. A
 # handle that oscillates about a place does not travel: the speed of the rest position counts, see below. Where the
 # tracked position would deviate from the sample by more than `LARGEST_MISS`, :math:`\theta` is reduced to reach exactly
 # this deviation.
@@ -205,11 +205,9 @@ def crossing(s: Any, x: float, y: float) -> None:
 LARGEST_MISS = 1.5
 """Maximum distance of the tracked position from the sample [counts]."""
 
-LONGEST_REACH = 40.0
-"""Maximum reach of the memory, in addition to the memory at rest [counts]."""
+_LONGEST_REACH = 40.0  # maximum reach of the memory, in addition to the memory at rest [counts]
 
-LEAD = 0.5
-"""Lead of the output position [nominal periods]."""
+_LEAD = 0.5  # lead of the output position [nominal periods]
 
 REST_ZONE = 1.75
 """Distance from the rest position within which motion is attenuated [counts]: one count plus a margin."""
@@ -217,8 +215,7 @@ REST_ZONE = 1.75
 REST_RATE = 4.5
 """Rate at which the rest position follows [1/s]; outside its zone it increases with the distance."""
 
-FASTEST_FOLLOWING = 4.0
-"""Maximum factor on this rate."""
+_FASTEST_FOLLOWING = 4.0  # maximum factor on this rate
 
 TRACKER_FIELDS: list[tuple[Any, ...]] = [
     *fields("<f8", "tracked_position tracked_velocity rest_position", 2),
@@ -242,7 +239,7 @@ def tracker(s: Any, x: float, y: float) -> None:
     """Update ``s.velocity`` with the position (x, y) [m]."""
     elapsed = s.elapsed
     speed = min(math.hypot(s.tracked_velocity[0], s.tracked_velocity[1]), s.rest_speed)
-    reach, a = LONGEST_REACH * s.resolution, s.acceleration
+    reach, a = _LONGEST_REACH * s.resolution, s.acceleration
     memory = s.memory + (reach / speed if speed * speed > a * reach else speed / a)
     fading = math.exp(-elapsed / memory)
     for i in range(2):
@@ -256,14 +253,14 @@ def tracker(s: Any, x: float, y: float) -> None:
     s.tracked_position[1] += gain * miss_y
     s.tracked_velocity[0] += velocity_gain * miss_x
     s.tracked_velocity[1] += velocity_gain * miss_y
-    lead, zone = LEAD * s.period, REST_ZONE * s.resolution
+    lead, zone = _LEAD * s.period, REST_ZONE * s.resolution
     away_x = s.tracked_position[0] + lead * s.tracked_velocity[0] - s.rest_position[0]
     away_y = s.tracked_position[1] + lead * s.tracked_velocity[1] - s.rest_position[1]
     away = math.hypot(away_x, away_y)
     gain, rate = s.rest_gain, REST_RATE
     if away > zone:
         gain = 1.0 - (1.0 - gain) * zone / away
-        rate *= FASTEST_FOLLOWING if away > FASTEST_FOLLOWING * zone else away / zone
+        rate *= _FASTEST_FOLLOWING if away > _FASTEST_FOLLOWING * zone else away / zone
     s.rest_speed, following = rate * away, 1.0 - math.exp(-rate * elapsed)
     for i in range(2):
         away_i = away_x if i == 0 else away_y
@@ -337,6 +334,7 @@ It contains the kind and the address of the part, the parameters, the number of 
 and since the one before [s], the state, and the result [m/s].
 """
 
+# Kernels ``(record, x, y)`` of each estimator, for the first sample and for later samples.
 _STEPS: dict[str, tuple[Callable[..., None], Callable[..., None]]] = {
     "difference": (remember, difference),
     "end-fit": (remember, end_fit),
@@ -345,7 +343,6 @@ _STEPS: dict[str, tuple[Callable[..., None], Callable[..., None]]] = {
     "level-crossing": (begin_crossing, crossing),
     "tracker": (begin_tracker, tracker),
 }
-"""Kernels ``(record, x, y)`` of each estimator, for the first sample and for later samples."""
 
 
 @functools.cache

@@ -107,8 +107,7 @@ def give_joystick(s: Any, x: float, y: float) -> None:
 
 NAME = "virtual-joystick"
 
-STOP_DAMPING_RATIO = 0.5
-"""Damping ratio of the end-stops; the handle rebounds slightly."""
+_STOP_DAMPING_RATIO = 0.5  # damping ratio of the end-stops; the handle rebounds slightly
 
 
 @documented
@@ -140,7 +139,7 @@ class JoystickSettings(CompensationSettings, PlantSettings):
     @property
     def stop_damping(self) -> float:
         """Damping of the end-stops [N s/m]."""
-        return 2.0 * STOP_DAMPING_RATIO * math.sqrt(STOP_STIFFNESS * self.mass)
+        return 2.0 * _STOP_DAMPING_RATIO * math.sqrt(STOP_STIFFNESS * self.mass)
 
     @functools.cached_property
     def axis_laws(self) -> AxisLaws | None:

@@ -29,15 +29,14 @@ if TYPE_CHECKING:
 # Stability alone is not enough. A kick of the bare handle must also die out soon (`settling_time`), and the handle
 # should not move far before the contact slides (presliding, F/K).
 
-COUNT_SHARE = 0.1
-"""Maximum change of the force per encoder count, as a fraction of the friction force."""
+_COUNT_SHARE = 0.1  # maximum change of the force per encoder count, as a fraction of the friction force
 
 SLACK = 3.0
 """Allowed settling time as a multiple of the shortest one, if no coupling settles within `SETTLED`."""
 
+# Number of damping values searched, and fractions of the stiffness limit tried with each of them.
 _DAMPINGS = 24
 _FRACTIONS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.12)
-"""Number of damping values searched, and fractions of the stiffness limit tried with each of them."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def suggest(handle: Handle, force: float, period: float = 1e-3, margin: float = 
     """Return the stiffest coupling that satisfies every bound with a margin, and its damping.
 
     The handle must remain stable with `margin` times the stiffness, and with `margin` times both stiffness and damping.
-    One count of the encoder may change the force by at most `COUNT_SHARE` of the friction. After a kick the bare handle
+    One count of the encoder may change the force by at most a tenth of the friction. After a kick the bare handle
     must settle within `SETTLED`, or within `SLACK` times the shortest settling time if no coupling meets `SETTLED`.
 
     Parameters
@@ -100,7 +99,7 @@ def suggest(handle: Handle, force: float, period: float = 1e-3, margin: float = 
         limits = (bounds.stiffness_limit(handle, share * damping, period) for share in (1.0, margin))
         by_encoder = math.inf
         if handle.resolution != 0.0:
-            spare = COUNT_SHARE * force - bounds.hold_buzz(Coupling(0.0, damping, period), handle)
+            spare = _COUNT_SHARE * force - bounds.hold_buzz(Coupling(0.0, damping, period), handle)
             by_encoder = max(spare, 0.0) / handle.resolution
         return min(min(limits) / margin, by_encoder)
 
@@ -375,13 +374,12 @@ def plain(value: float) -> str:
 # another spring and damper (`haptics.design.bounds`).
 #
 # Encoder quantisation makes the force of a wall flicker by K q per count. A bare handle turns this into an
-# oscillation of one or two counts, which is felt from about `FLICKER` upwards.
+# oscillation of one or two counts, which is felt from about `_FLICKER` upwards.
 #
 # On an admittance device there is no limit: the wall is solved implicitly together with the mass, and is stable for
 # every stiffness.
 
-FLICKER = 0.05
-"""Maximum force per encoder count on a wall [N]; the rms buzz that the conformance suite allows."""
+_FLICKER = 0.05  # maximum force per encoder count on a wall [N]; the rms buzz that the conformance suite allows
 
 
 _WORSE = 0.95  # a corner is reported if its limit is below this fraction of the limits of its single walls
@@ -446,13 +444,13 @@ def advise_walls(walls: Iterable[Wall], element: Element, spec: DeviceSpec) -> l
         load = wall.stiffness / limit if limit > 0.0 else math.inf
         found.append(_advice("wall", wall.stiffness, limit, load, (fact, remedy)))
         step = wall.stiffness * handle.resolution
-        if step > FLICKER:
+        if step > _FLICKER:
             text = (
                 f"wall.stiffness = {wall.stiffness:g} N/m, and a count of the encoder of {spec.name} "
                 f"({plain(1e6 * handle.resolution)} um) is worth {plain(step)} N on it, which is felt as a flicker "
-                f"above {FLICKER:g} N where the hand is light."
+                f"above {_FLICKER:g} N where the hand is light."
             )
-            found.append(Advice("wall-encoder", Severity.NOTE, step, FLICKER, text))
+            found.append(Advice("wall-encoder", Severity.NOTE, step, _FLICKER, text))
     for pair, cosine in bounds.corners(walls, spec.workspace_min, spec.workspace_max):
         factor = bounds.corner_factor(handle, pair, cosine, element.period, coupling)
         if factor < _WORSE * min(limits[wall] / wall.stiffness for wall in pair):

@@ -31,9 +31,9 @@ _REST = 0.02  # fraction of the initial amplitude at which a motion counts as se
 
 _HEAVIEST = 1e3  # largest mass that `mass_limit` tries [kg]
 
+# Initial masses, and the smallest mass, that `sliding_mass_limit` tries [kg].
 _LIGHTEST = 1e-3
 _MASSES = tuple(30.0 * 0.5**k for k in range(15))
-"""Initial masses, and the smallest mass, that `sliding_mass_limit` tries [kg]."""
 
 _SLOW = 0.1  # growth rate below which an oscillation is not felt before the contact stops [1/s]
 
@@ -274,8 +274,8 @@ _CELLS = 300  # number of grid cells along the longer side of the workspace
 _NEAR = 1.5  # maximum distance to both surfaces, in grid cells, at a corner; from sqrt(2) on, no corner is missed
 
 _SOFTEST = 1e-3
+# Tolerance on eigenvalues of magnitude 1. Across a smooth corner the handle may be entirely free.
 _CORNER_ROUNDING = 1e-6
-"""Tolerance on eigenvalues of magnitude 1. Across a smooth corner the handle may be entirely free."""
 
 _CORNER_DIGITS = 1e-4
 

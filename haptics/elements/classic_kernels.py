@@ -308,6 +308,20 @@ def step_reset(s: Any, ux: float, uy: float) -> None:
 # --- parallel elements ----------------------------------------------------------------------------------------------
 
 
+@inlined_kernel
+def _step_part(
+    s: Any, j: int, K: float, B: float, c: float, ux: float, uy: float
+) -> tuple[float, float, float, float, bool]:
+    """Advance one element, whose e is at `j` in the memory; return its force and sliding velocity, and if it sticks."""
+    T, m = s.period, s.memory
+    impedance = B + T * K
+    Z, stretch = 1.0 / impedance, K / impedance
+    px, py, wx, wy, sticks = implicit_force(s.law, ux + stretch * m[j], uy + stretch * m[j + 1], c * Z)
+    m[j] = m[j] + T * ux if sticks else (B * m[j] + T * (c * px)) / impedance
+    m[j + 1] = m[j + 1] + T * uy if sticks else (B * m[j + 1] + T * (c * py)) / impedance
+    return c * px, c * py, wx, wy, sticks
+
+
 @kernel
 def step_iwan(s: Any, ux: float, uy: float) -> None:
     """Advance parallel elements of model C, a sum of steps (38).
@@ -318,36 +332,26 @@ def step_iwan(s: Any, ux: float, uy: float) -> None:
     spread, 2 k, 3 q. Memory: the e of each element. Displacement and velocity are means weighted by stiffness. The
     contact sticks while no element slides.
     """
-    T, e, m = s.period, s.displacement, s.memory
+    e, m = s.displacement, s.memory
     n, k, q = int(s.numbers[0]), s.numbers[2], s.numbers[3]
-    K, B = k * s.stiffness, q * s.damping
-    impedance = B + T * K
-    Z, stretch = 1.0 / impedance, K / impedance
     fx, fy, vx, vy, ex, ey = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     sticking = True
     for i in range(n):
         c = q * (1.0 + s.numbers[1] * (2.0 * i / (n - 1.0) - 1.0) if n > 1 else 1.0)
-        j = 2 * i
-        px, py, wx, wy, sticks = implicit_force(s.law, ux + stretch * m[j], uy + stretch * m[j + 1], c * Z)
-        m[j] = m[j] + T * ux if sticks else (B * m[j] + T * (c * px)) / impedance
-        m[j + 1] = m[j + 1] + T * uy if sticks else (B * m[j + 1] + T * (c * py)) / impedance
-        fx, fy = fx + c * px, fy + c * py
+        px, py, wx, wy, sticks = _step_part(s, 2 * i, k * s.stiffness, q * s.damping, c, ux, uy)
+        fx, fy = fx + px, fy + py
         vx, vy = vx + wx, vy + wy
-        ex, ey = ex + m[j], ey + m[j + 1]
+        ex, ey = ex + m[2 * i], ey + m[2 * i + 1]
         sticking = sticking and sticks
     fx, fy, vx, vy, ex, ey = fx / n, fy / n, vx / n, vy / n, ex / n, ey / n
     for j in range(2 * n, STIFF if k < 1.0 else len(m)):
         m[j] = 0.0  # an element added later starts without tension
     if k < 1.0:
-        c, j, K, B = 1.0 - q, STIFF, (1.0 - k) * s.stiffness, (1.0 - q) * s.damping
-        impedance = B + T * K
-        Z, stretch = 1.0 / impedance, K / impedance
-        px, py, wx, wy, sticks = implicit_force(s.law, ux + stretch * m[j], uy + stretch * m[j + 1], c * Z)
-        m[j] = m[j] + T * ux if sticks else (B * m[j] + T * (c * px)) / impedance
-        m[j + 1] = m[j + 1] + T * uy if sticks else (B * m[j + 1] + T * (c * py)) / impedance
-        fx, fy = fx + c * px, fy + c * py
+        K, B = (1.0 - k) * s.stiffness, (1.0 - q) * s.damping
+        px, py, wx, wy, sticks = _step_part(s, STIFF, K, B, 1.0 - q, ux, uy)
+        fx, fy = fx + px, fy + py
         vx, vy = k * vx + (1.0 - k) * wx, k * vy + (1.0 - k) * wy
-        ex, ey = k * ex + (1.0 - k) * m[j], k * ey + (1.0 - k) * m[j + 1]
+        ex, ey = k * ex + (1.0 - k) * m[STIFF], k * ey + (1.0 - k) * m[STIFF + 1]
         sticking = sticking and sticks
     e[0], e[1] = ex, ey
     s.output[0], s.output[1] = fx, fy
@@ -356,8 +360,7 @@ def step_iwan(s: Any, ux: float, uy: float) -> None:
 
 # --- steps ------------------------------------------------------------------------------------------------------------
 
-FIRST_CLASSIC = 10
-"""First kind of a classic model; smaller numbers are reserved for models A to D."""
+_FIRST_CLASSIC = 10  # first kind of a classic model; smaller numbers are reserved for models A to D
 
 CLASSIC_NUMBERS = 8
 """Maximum number of additional parameters of a classic model."""
@@ -365,10 +368,10 @@ CLASSIC_NUMBERS = 8
 MEMORY = 32
 """Maximum number of additional state variables of a classic model."""
 
-EXPLICIT_ADMITTANCE = FIRST_CLASSIC + EXPLICIT
-RAMP_ADMITTANCE = FIRST_CLASSIC + RAMP
-KARNOPP_ADMITTANCE = FIRST_CLASSIC + KARNOPP
-QUINN_ADMITTANCE = FIRST_CLASSIC + QUINN
+EXPLICIT_ADMITTANCE = _FIRST_CLASSIC + EXPLICIT
+RAMP_ADMITTANCE = _FIRST_CLASSIC + RAMP
+KARNOPP_ADMITTANCE = _FIRST_CLASSIC + KARNOPP
+QUINN_ADMITTANCE = _FIRST_CLASSIC + QUINN
 
 EXPLICIT_IMPEDANCE = 14 + EXPLICIT
 RAMP_IMPEDANCE = 14 + RAMP

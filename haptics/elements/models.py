@@ -148,8 +148,13 @@ class Element(Checked, section="element"):
     def _ready_record(self) -> NDArray[Any]:
         """Kernel record with the address of the compiled step, which is compiled on first use."""
         if not self._record["step"][0]:
-            write_step(self, self._record)
+            self._record["step"] = kernels.step_address(self.kind, int(self._record["law"]["kind"][0]))
         return self._record
+
+    def fill(self, record: NDArray[Any]) -> None:
+        """Write the parameters, with the address of the compiled step, to a (1,) `record`; see `write_parameters`."""
+        write_parameters(self, record)
+        record["step"] = kernels.step_address(self.kind, int(record["law"]["kind"][0]))
 
     @property
     def friction_force(self) -> Vector:
@@ -175,7 +180,7 @@ class Element(Checked, section="element"):
 def write_parameters(element: Element, record: NDArray[Any]) -> None:
     """Write the parameters of `element` to a (1,) `record` with the fields of `PARAMETERS`.
 
-    State fields are not changed. The address of the step is set to 0; see `write_step`.
+    State fields are not changed. The address of the step is set to 0; see `Element.fill`.
     """
     record["step"] = 0
     record["model"] = element.kind
@@ -191,11 +196,6 @@ def write_parameters(element: Element, record: NDArray[Any]) -> None:
 def functions_of(element: Element) -> tuple[int, int, str]:
     """Return the key of the step kernel: kind of the element, kind of its law, source of a custom law."""
     return element.kind, int(element.law.record["kind"][0]), str(getattr(element.law, "source", ""))
-
-
-def write_step(element: Element, record: NDArray[Any]) -> None:
-    """Write the address of the step kernel of `element` to a (1,) `record`, compiling it if necessary."""
-    record["step"] = kernels.step_address(element.kind, int(record["law"]["kind"][0]))
 
 
 def _finite_pair(value: ArrayLike, name: str) -> tuple[float, float]:

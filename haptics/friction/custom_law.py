@@ -58,8 +58,7 @@ MAX_NAME_LENGTH = 64
 MAX_SOURCE_LENGTH = 400_000
 """Maximum length of the source in characters; `MAX_SYNTAX_NODES` limits it independently of formatting."""
 
-RESERVED = frozenset({"name", "file", "source"})
-"""Settings of the table ``law`` that cannot be names of parameters."""
+_RESERVED = frozenset({"name", "file", "source"})  # settings of the table ``law`` that cannot be names of parameters
 
 _NAME = "_level"  # name of every function during compilation; its own name could shadow a function that it calls
 
@@ -144,7 +143,7 @@ def defaults(function: ast.FunctionDef) -> dict[str, float]:
         raise ConfigurationError(f"{where}: has {len(names) - 1} parameters, {MAX_PARAMETERS} at most.")
     values = {}
     for name, node in zip(names[1:], arguments.defaults, strict=True):
-        if name in RESERVED:
+        if name in _RESERVED:
             raise ConfigurationError(f"{where}: a parameter cannot be called {name!r}; call it something else.")
         try:
             default = ast.literal_eval(node)
@@ -232,12 +231,12 @@ def build(source: str, module: Any) -> Callable[..., float]:
 
 
 _NUMPY_NAMES = {"acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "pow": "power"}
+# The functions of ``math`` with the behaviour of compiled code: inf or nan instead of errors.
 _PLAIN_MATH = SimpleNamespace(
     **{name: getattr(np, _NUMPY_NAMES.get(name, name)) for name in ALLOWED if name not in {"erf", "erfc"}},
     erf=math.erf,
     erfc=math.erfc,
 )
-"""The functions of ``math`` with the behaviour of compiled code: inf or nan instead of errors."""
 
 
 def build_interpreted(source: str) -> Callable[..., float]:
@@ -262,13 +261,11 @@ def build_interpreted(source: str) -> Callable[..., float]:
 
 # --- custom laws ------------------------------------------------------------------------------------------------------
 
-MAX_SPEED = 100.0
-"""Speed up to which a level is checked when the law is created [m/s]."""
+_MAX_SPEED = 100.0  # speed up to which a level is checked when the law is created [m/s]
 
-MIN_SPEED = 1e-12
-"""Speed at which the level is evaluated for its limit at rest [m/s]."""
+_MIN_SPEED = 1e-12  # speed at which the level is evaluated for its limit at rest [m/s]
 
-_SPEEDS = np.concatenate(([0.0, MIN_SPEED], np.geomspace(1e-7, MAX_SPEED, 6000)))
+_SPEEDS = np.concatenate(([0.0, _MIN_SPEED], np.geomspace(1e-7, _MAX_SPEED, 6000)))
 _SAMPLE_SPEEDS = _SPEEDS[[0, 1, *range(2, len(_SPEEDS), 100)]]
 
 
@@ -291,7 +288,7 @@ class CustomLaw(Law, kind=CUSTOM, name="custom"):
     ------
     ConfigurationError
         If the function contains a construct that is not allowed, cannot be compiled, or returns a level that is
-        negative or not finite anywhere between 0 and `MAX_SPEED`.
+        negative or not finite anywhere between 0 and 100 m/s.
     """
 
     source: str = field(repr=False)
@@ -335,7 +332,7 @@ class CustomLaw(Law, kind=CUSTOM, name="custom"):
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """Smallest and largest slope of the level, measured between 6000 speeds up to `MAX_SPEED` [N s/m].
+        """Smallest and largest slope of the level, measured between 6000 speeds up to 100 m/s [N s/m].
 
         At a jump the slope is as steep as floating-point numbers resolve, so that a downward jump violates condition
         (15).
@@ -378,7 +375,7 @@ def _validated(source: str, numbers: bytes) -> tuple[float, tuple[float, float]]
     if len(wrong):
         raise ConfigurationError(
             f"law {title}: its level at {_SPEEDS[wrong[0]]:.4g} m/s is {found[wrong[0]]:.4g} N; it must be "
-            f"finite and at least 0 N from rest up to {MAX_SPEED:g} m/s."
+            f"finite and at least 0 N from rest up to {_MAX_SPEED:g} m/s."
         )
     jumps = not math.isclose(found[0], found[1], rel_tol=1e-9, abs_tol=1e-12)
     return float(found[1] if jumps else found[0]), _measure_slopes(record, found[1:])
@@ -437,8 +434,8 @@ def friction_law(function: Callable[..., float]) -> Callable[..., CustomLaw]:
     return make
 
 
+# Address of every compiled function, and the object that keeps the compiled code alive.
 _CODE: dict[tuple[str, int], tuple[int, object]] = {}
-"""Address of every compiled function, and the object that keeps the compiled code alive."""
 
 
 def _address(source: str, count: int) -> int:

@@ -20,19 +20,18 @@ from haptics.settings import Checked, bounded, documented
 
 _LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
 
-LATE_TICKS_KEPT = 1000
-"""Maximum number of late ticks listed in a certificate; the rows contain all of them."""
+_LATE_TICKS_KEPT = 1000  # maximum number of late ticks listed in a certificate; the rows contain all of them
 
 BIN_EDGES_US: NDArray[np.float64] = np.concatenate(([0.0], np.logspace(-1.0, 5.0, 61)))
 """Bin edges of the histograms of a certificate [us]: ten per decade from 0.1 us to 100 ms, and 0."""
 
+# Columns and their names in a certificate.
 _DURATIONS = {
     "period_error": "period_error_us",
     "tick_time": "tick_us",
     "sample_age": "sample_age_us",
     "write_time": "write_us",
 }
-"""Columns and their names in a certificate."""
 
 SUMMARY_COLUMNS = ("tick", "status", "sticking", "command", "force", *_DURATIONS)
 """Columns that `RunSummary` needs."""
@@ -197,7 +196,7 @@ class RunSummary:
         status = np.array(rows["status"])  # contiguous: each access to a column of a structured array reads all rows
         late = rows["tick"][(status & _LATE) != 0]
         self._late_count += len(late)
-        self._late_ticks += [int(tick) for tick in late[: LATE_TICKS_KEPT - len(self._late_ticks)]]
+        self._late_ticks += [int(tick) for tick in late[: _LATE_TICKS_KEPT - len(self._late_ticks)]]
         for column, distribution in self._durations.items():
             distribution.add(rows[column])
         starts = rows["tick"] * self._period + rows["period_error"]
@@ -287,7 +286,7 @@ def real_time_factor(simulated: float, used: dict[str, Any]) -> float | None:
     simulated : float
         Duration of the run in simulated time [s].
     used : dict
-        Resource usage of the run (`haptics.servo.realtime.Usage`), including the elapsed time.
+        Resource usage of the run (`haptics.servo.realtime.usage`), including the elapsed time.
     """
     taken = used.get("elapsed_s")
     return round(simulated / taken, 1) if taken else None

@@ -186,6 +186,23 @@ def _origin(recording: Recording) -> Iterator[Finding]:
         yield Finding("origin", VIOLATED, words)
 
 
+# Name and description of the rules for single rows, in the order of their findings.
+_RULES = {
+    "time": ("time", "time is not tick times period"),
+    "lateness": ("period_error", "a lateness must be at least 0 and less than a period"),
+    "handed_over": ("write_time", "a command was handed over before its tick began, or after it ended"),
+    "started_late": ("started_late", "the flag STARTED_LATE and the times disagree"),
+    "ended_late": ("ended_late", "the flag ENDED_LATE and the times disagree"),
+    "after_skip": ("after_skip", "the flag AFTER_SKIP and the times disagree"),
+    "undefined_flag": ("status", "an undefined flag is set"),
+    "gate": ("gate", "the gate is outside 0 to 1"),
+    "undefined_bit": ("permission", "an undefined bit is set"),
+    "went_on": ("permission", "a run that was ending went on"),
+    "no_dead_man": ("permission", "a dead-man's switch was released, but the run has none"),
+    "button": ("buttons", "the dead-man's button and its release disagree"),
+}
+
+
 class Scan:
     """Consistency checks of the rows of a recording, accumulated in one pass.
 
@@ -212,7 +229,7 @@ class Scan:
         self.gap, self.gap_tick = 0, 0
         self.back: tuple[int, int] | None = None
         self.older_settings: int | None = None
-        self._broken: dict[tuple[str, str], tuple[int, int]] = {}
+        self._broken: dict[str, tuple[int, int]] = {}
         self._tick, self._version, self._ending, self._has_gap, self._started = -1, 0, False, False, False
 
     @classmethod
@@ -249,53 +266,35 @@ class Scan:
         if not np.isnan(period):
             late, taken, written, gate = (np.array(rows[name]) for name in _DURATIONS_AND_GATE)
             with np.errstate(all="ignore"):
-                self._count(ticks, TIME, rows["time"] != ticks * period)
-                self._count(ticks, LATENESS, ~((late >= -_ROUNDING) & (late < period + _ROUNDING)))
+                self._count(ticks, "time", rows["time"] != ticks * period)
+                self._count(ticks, "lateness", ~((late >= -_ROUNDING) & (late < period + _ROUNDING)))
                 orderly = (written >= -_ROUNDING) & (written <= taken + _ROUNDING) & np.isfinite(taken)
-                self._count(ticks, HANDED_OVER, ~orderly)
+                self._count(ticks, "handed_over", ~orderly)
                 started_late = late > records.LATE_FRACTION * period
-                self._count(ticks, STARTED_LATE, ((status & _STARTED_LATE) != 0) != started_late)
-                self._count(ticks, ENDED_LATE, ((status & _ENDED_LATE) != 0) != (late + taken > period))
-                self._count(ticks, AFTER_SKIP, ((status & _AFTER_SKIP) != 0) & ~skipped)
-                self._count(ticks, UNDEFINED_FLAG, (status & ~np.uint32(_ALL_FLAGS)) != 0)
-                self._count(ticks, GATE, ~((gate >= 0.0) & (gate <= 1.0)))
+                self._count(ticks, "started_late", ((status & _STARTED_LATE) != 0) != started_late)
+                self._count(ticks, "ended_late", ((status & _ENDED_LATE) != 0) != (late + taken > period))
+                self._count(ticks, "after_skip", ((status & _AFTER_SKIP) != 0) & ~skipped)
+                self._count(ticks, "undefined_flag", (status & ~np.uint32(_ALL_FLAGS)) != 0)
+                self._count(ticks, "gate", ~((gate >= 0.0) & (gate <= 1.0)))
         permission = np.array(rows["permission"])
         released, ending = (permission & _RELEASED) != 0, (permission & _ENDING) != 0
-        self._count(ticks, UNDEFINED_BIT, (permission & ~np.uint32(_RELEASED | _ENDING)) != 0)
-        self._count(ticks, WENT_ON, np.diff(ending, prepend=self._ending) & ~ending)
+        self._count(ticks, "undefined_bit", (permission & ~np.uint32(_RELEASED | _ENDING)) != 0)
+        self._count(ticks, "went_on", np.diff(ending, prepend=self._ending) & ~ending)
         self._ending = bool(ending[-1])
         if self._dead_man == "none":
-            self._count(ticks, NO_DEAD_MAN, released)
+            self._count(ticks, "no_dead_man", released)
         elif self._dead_man == "button":
-            self._count(ticks, BUTTON, released == ((rows["buttons"] & DEAD_MAN_BUTTON) != 0))
+            self._count(ticks, "button", released == ((rows["buttons"] & DEAD_MAN_BUTTON) != 0))
         self._tick, self._started = int(ticks[-1]), True
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding for each violated rule."""
-        for (rule, words), (count, tick) in sorted(self._broken.items(), key=lambda one: _RULES.index(one[0])):
+        for key in (key for key in _RULES if key in self._broken):
+            (rule, words), (count, tick) = _RULES[key], self._broken[key]
             yield Finding(rule, VIOLATED, f"{words}, first in tick {tick} ({count} ticks).", tick)
 
-    def _count(self, ticks: NDArray[np.int64], rule: tuple[str, str], where: NDArray[np.bool_]) -> None:
+    def _count(self, ticks: NDArray[np.int64], rule: str, where: NDArray[np.bool_]) -> None:
         count = int(np.count_nonzero(where))
         if count:
             known, first = self._broken.get(rule, (0, int(ticks[int(np.argmax(where))])))
             self._broken[rule] = known + count, first
-
-
-TIME = ("time", "time is not tick times period")
-LATENESS = ("period_error", "a lateness must be at least 0 and less than a period")
-HANDED_OVER = ("write_time", "a command was handed over before its tick began, or after it ended")
-STARTED_LATE = ("started_late", "the flag STARTED_LATE and the times disagree")
-ENDED_LATE = ("ended_late", "the flag ENDED_LATE and the times disagree")
-AFTER_SKIP = ("after_skip", "the flag AFTER_SKIP and the times disagree")
-UNDEFINED_FLAG = ("status", "an undefined flag is set")
-GATE = ("gate", "the gate is outside 0 to 1")
-UNDEFINED_BIT = ("permission", "an undefined bit is set")
-WENT_ON = ("permission", "a run that was ending went on")
-NO_DEAD_MAN = ("permission", "a dead-man's switch was released, but the run has none")
-BUTTON = ("buttons", "the dead-man's button and its release disagree")
-_RULES = (
-    *(TIME, LATENESS, HANDED_OVER, STARTED_LATE, ENDED_LATE, AFTER_SKIP, UNDEFINED_FLAG, GATE),
-    *(UNDEFINED_BIT, WENT_ON, NO_DEAD_MAN, BUTTON),
-)
-"""Name and description of the rules for single rows, in the order of their findings."""

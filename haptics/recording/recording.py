@@ -51,8 +51,8 @@ ROWS_SHA256, FILE_SHA256 = "rows_sha256", "ticks_sha256"
 ORIGIN, ORIGIN_UTC = "origin_monotonic_ns", "origin_utc"
 """Metadata keys of the time of tick 0: on the monotonic clock [ns], and as date and time."""
 
+# Optional entries of the metadata that must be tables.
 _TABLES = ("device", "limits", "configuration", "certificate", "versions", "columns")
-"""Optional entries of the metadata that must be tables."""
 
 
 def stated_hash(metadata: Mapping[str, Any]) -> str:
@@ -85,7 +85,20 @@ class Recording:
             raise RecordingError(
                 f"{folder} is not a readable recording: {error}. Give the folder that holds {METADATA}."
             ) from error
-        self._require_known()
+        where, metadata = self.folder / METADATA, self.metadata
+        if not isinstance(metadata, dict):
+            raise RecordingError(f"{where} is not a recording's description: it must be a JSON object.")
+        found = metadata.get("format")
+        if type(found) is not int or not 1 <= found <= FORMAT:
+            raise RecordingError(
+                f"{where} is of format {str(found)[:20]}: this version reads up to {FORMAT}. Use the version that made "
+                "it, or a newer one."
+            )
+        for name in _TABLES:
+            if not isinstance(metadata.get(name, {}), dict):
+                raise RecordingError(f"{where}: {name} must be a JSON object.")
+        if not all(isinstance(entry, dict) for entry in self.settings):
+            raise RecordingError(f"{self.folder / SETTINGS}: every line must be a JSON object.")
         path = self.ticks
         self.table: Table = PackedTable(path) if path.name == PACKED else TickTable(path)
         self._rows: Rows | None = None
@@ -165,23 +178,6 @@ class Recording:
         """Path of the file with the rows."""
         complete, packed = self.folder / TICKS, self.folder / PACKED
         return complete if complete.exists() else packed if packed.exists() else self.folder / PART
-
-    def _require_known(self) -> None:
-        """Raise `RecordingError` if this version does not support the structure or format of the metadata."""
-        where, metadata = self.folder / METADATA, self.metadata
-        if not isinstance(metadata, dict):
-            raise RecordingError(f"{where} is not a recording's description: it must be a JSON object.")
-        found = metadata.get("format")
-        if type(found) is not int or not 1 <= found <= FORMAT:
-            raise RecordingError(
-                f"{where} is of format {str(found)[:20]}: this version reads up to {FORMAT}. Use the version that made "
-                "it, or a newer one."
-            )
-        for name in _TABLES:
-            if not isinstance(metadata.get(name, {}), dict):
-                raise RecordingError(f"{where}: {name} must be a JSON object.")
-        if not all(isinstance(entry, dict) for entry in self.settings):
-            raise RecordingError(f"{self.folder / SETTINGS}: every line must be a JSON object.")
 
 
 def flat_columns(recording: Recording) -> dict[str, NDArray[Any]]:

@@ -286,7 +286,9 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
     share = s.gain * s.gate
     braking = share < before or share == 0.0
     heard = 1.0 if braking else share  # share of the hand's force during the fade-in
-    walls.step_against_walls(s, heard)
+    s.wall_share = heard
+    hx, hy = walls.add_walls(s, heard * s.force[0], heard * s.force[1])
+    walls.step_on_scene(s, hx, hy)
     vx, vy = s.output[0], s.output[1]
     row.command_unlimited[0] = s.reference[0] + T * vx
     row.command_unlimited[1] = s.reference[1] + T * vy

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from haptics.device import Causality
 from haptics.elements.catalogue import FOUR_MODELS
 from haptics.elements.kernels import ELEMENT, PARAMETERS
-from haptics.elements.models import Element, write_parameters, write_step
+from haptics.elements.models import Element
 from haptics.elements.tables import make_element
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.jit import address_of_part
@@ -261,8 +261,7 @@ class SceneElement:
 
         The object must outlive the record, which contains the address of its scene.
         """
-        write_parameters(self.element, record)
-        write_step(self.element, record)
+        self.element.fill(record)
         record["scene"]["look_up"] = address_of_part(look_up, CORE)
         record["scene"]["table"] = self._table.ctypes.data
 
@@ -296,11 +295,7 @@ def parameters_of(program: Program, number: int = 0) -> NDArray[Any]:
     it is valid in this process only, and the program must outlive it.
     """
     record = np.zeros(1, PARAMETERS)
-    if isinstance(program, Motion | SceneElement):
-        program.fill(record)
-    else:
-        write_parameters(program, record)
-        write_step(program, record)
+    program.fill(record)
     record["program"] = number
     return record
 

@@ -200,8 +200,8 @@ def push_handle(s: Any, x: float, y: float) -> None:
 #
 # See `haptics.rendering.walls` for the equations.
 
+# Fraction of the maximum acceleration for braking before walls, as at the edge of the workspace.
 _BRAKING_FRACTION = 8.0 / 9.0
-"""Fraction of the maximum acceleration for braking before walls, as at the edge of the workspace."""
 
 _SWEEPS = 50  # maximum number of Gauss-Seidel sweeps over the walls of a corner; usually a few are sufficient
 
@@ -300,8 +300,7 @@ def push_mass(s: Any, hx: float, hy: float) -> None:
 
 # --- walls in a tick --------------------------------------------------------------------------------------------------
 
-NO_WALL = math.nan
-"""Value of the column ``normal_force`` without walls."""
+_NO_WALL = math.nan  # value of the column ``normal_force`` without walls
 
 
 @kernel
@@ -314,14 +313,6 @@ def add_walls(s: Any, x: float, y: float) -> tuple[float, float]:
 
 
 @kernel
-def step_against_walls(s: Any, heard: float) -> None:
-    """Advance an admittance with its walls by one period; `heard` is the share of the hand's force."""
-    s.wall_share = heard
-    hx, hy = add_walls(s, heard * s.force[0], heard * s.force[1])
-    step_on_scene(s, hx, hy)
-
-
-@kernel
 def report_walls(s: Any, row: Any) -> None:
     """Add the normal force to a trace `row`, and move its proxy to the surface of the walls."""
     if s.scene.walls != 0:
@@ -329,4 +320,4 @@ def report_walls(s: Any, row: Any) -> None:
         row.proxy[0], row.proxy[1] = s.wall_proxy[0], s.wall_proxy[1]
         row.normal_force = s.normal_force if s.bad_ticks == 0 else 0.0
     else:
-        row.normal_force = NO_WALL
+        row.normal_force = _NO_WALL

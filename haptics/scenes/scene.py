@@ -82,15 +82,12 @@ LOOKS = ("plain", "ice", "wood", "rubber", "metal", "glass")
 """Appearance of materials in pictures, without any other effect."""
 
 MAX_REGIONS = 64
-MAX_CORNERS = 2048
-"""Maximum number of corners of all polygons of a scene; keeps a look-up within microseconds."""
+_MAX_CORNERS = 2048  # maximum number of corners of all polygons of a scene; keeps a look-up within microseconds
 
-MAX_MAPS = 4
-"""Maximum number of image maps of a scene."""
+_MAX_MAPS = 4  # maximum number of image maps of a scene
 
 MAX_NAME_LENGTH = 60
-MAX_BORDER_WIDTH = 0.1
-"""Maximum width of a border [m]."""
+_MAX_BORDER_WIDTH = 0.1  # maximum width of a border [m]
 
 BAND = 1.5
 """Width of the band in which numbers change, in borders; the steepest slope is 1.5 times the mean."""
@@ -189,7 +186,7 @@ class Scene:
     border: float = bounded(
         0.002,
         minimum=1e-4,
-        maximum=MAX_BORDER_WIDTH,
+        maximum=_MAX_BORDER_WIDTH,
         unit="m",
         doc="width of the transition between the numbers of two regions; see the module",
     )
@@ -212,8 +209,8 @@ class Scene:
         maps = sum(isinstance(region.law, ImageMap) for region in self.regions)
         for count, most, label in (
             (len(self.regions), MAX_REGIONS, "regions"),
-            (corners, MAX_CORNERS, "corners of polygons"),
-            (maps, MAX_MAPS, "image maps"),
+            (corners, _MAX_CORNERS, "corners of polygons"),
+            (maps, _MAX_MAPS, "image maps"),
             (len(self.walls), MAX_WALLS, "walls"),
         ):
             if count > most:
@@ -331,8 +328,8 @@ EVERYWHERE = ((-MAX_COORDINATE, -MAX_COORDINATE), (MAX_COORDINATE, MAX_COORDINAT
 # along it the fall is linear. Its maximum is therefore not in the interior, but where one law fewer contributes. By
 # induction the maximum is between two laws, where it has a closed form. All pairs that can meet are tested.
 
+# Steepest fall of each kind of falling law, in units of (F_s - F_c)/v_s.
 _STEEPNESS = {law_kernels.STRIBECK: Stribeck.steepness, law_kernels.GAUSSIAN: GaussianStribeck.steepness}
-"""Steepest fall of each kind of falling law, in units of (F_s - F_c)/v_s."""
 
 RINGING = 1.5
 """Factor on the width of borders for model B, whose mass overshoots, and the force with it."""
@@ -421,7 +418,7 @@ def fitted(scene: Scene, element: Element) -> Scene:
     if element.causality is not Causality.IMPEDANCE or stiffness == 0.0:
         return scene
     wider = scene.border + spread(scene) / stiffness
-    return replace(scene, border=min(RINGING * wider if element.model == "B" else wider, MAX_BORDER_WIDTH))
+    return replace(scene, border=min(RINGING * wider if element.model == "B" else wider, _MAX_BORDER_WIDTH))
 
 
 # --- memory block for the kernels -------------------------------------------------------------------------------------

@@ -28,8 +28,7 @@ Box = tuple[Point, Point]
 MAX_COORDINATE = 100.0
 """Maximum absolute coordinate of a point of a shape [m]."""
 
-MAX_POINTS = 256
-"""Maximum number of corners of a polygon; each takes some nanoseconds per tick."""
+_MAX_POINTS = 256  # maximum number of corners of a polygon; each takes some nanoseconds per tick
 
 _ROUND = 96  # number of points of the outline of a circle
 
@@ -150,9 +149,9 @@ class Polygon:
     points: tuple[Point, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.points, list | tuple | np.ndarray) or not 3 <= len(self.points) <= MAX_POINTS:
+        if not isinstance(self.points, list | tuple | np.ndarray) or not 3 <= len(self.points) <= _MAX_POINTS:
             count = len(self.points) if hasattr(self.points, "__len__") else 0
-            raise ConfigurationError(f"polygon.points: has {count} corners; must have 3 to {MAX_POINTS}.")
+            raise ConfigurationError(f"polygon.points: has {count} corners; must have 3 to {_MAX_POINTS}.")
         corners = tuple(point(one, f"polygon.points[{k}]") for k, one in enumerate(self.points))
         object.__setattr__(self, "points", corners)
         meeting = _first_meeting(np.array(corners))
@@ -313,14 +312,13 @@ def noise_tile(seed: int) -> NDArray[np.float64]:
 #
 # Image files are read by Pillow, which bounds nothing by itself: the size is checked before anything is decoded.
 
-WHITE = 255
-"""Highest grey level."""
+_WHITE = 255  # highest grey level
 
 MAX_PIXELS = 65536
 """Maximum number of pixels of an image: 256 by 256. Every recording contains the whole image."""
 
+# Ratio between the side of a square and its width along the diagonal, for edges at 45 degrees.
 _SLANTED = math.sqrt(2.0)
-"""Ratio between the side of a square and its width along the diagonal, for edges at 45 degrees."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,9 +350,9 @@ class ImageMap:
                 f"image: {array.dtype} of shape {array.shape}; must be whole numbers, rows by columns, at most "
                 f"{MAX_PIXELS} pixels."
             )
-        if array.min() < 0 or array.max() > WHITE:
+        if array.min() < 0 or array.max() > _WHITE:
             raise ConfigurationError(
-                f"image: has grey levels from {array.min()} to {array.max()}; must be 0 to {WHITE}."
+                f"image: has grey levels from {array.min()} to {array.max()}; must be 0 to {_WHITE}."
             )
         levels = array.astype(np.uint8)
         levels.flags.writeable = False
@@ -388,7 +386,7 @@ class ImageMap:
         The mean over m pixels changes by at most 1/m from one pixel to the next. Along the diagonal the changes along
         both axes add up, which requires the factor sqrt(2).
         """
-        shares: Floats = self.levels / WHITE
+        shares: Floats = self.levels / _WHITE
         for axis, pitch in ((1, self.pitch[0]), (0, self.pitch[1])):
             count = max(math.ceil(_SLANTED * border / pitch - 1e-9), 1)
             before = (count - 1) // 2
@@ -472,7 +470,7 @@ def _picture_levels(data: bytes) -> NDArray[np.uint8]:
         raise ValueError(f"damaged: {error}") from error
     if image.mode == "F":
         raise ValueError("its levels are floating-point numbers; must be 8 or 16 bits")
-    if image.has_transparency_data and np.asarray(image.convert("RGBA"))[:, :, 3].min() < WHITE:
+    if image.has_transparency_data and np.asarray(image.convert("RGBA"))[:, :, 3].min() < _WHITE:
         raise ValueError("it is transparent in places; save it without transparency")
     if image.mode.startswith("I"):
         return np.asarray(np.clip(np.asarray(image), 0, 65535) >> 8, np.uint8)

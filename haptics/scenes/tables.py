@@ -44,12 +44,12 @@ from haptics.scenes.shapes import MAX_PIXELS, Circle, HalfPlane, ImageMap, Polyg
 from haptics.scenes.walls import Wall
 from haptics.settings import build, unit_suffix, unknown_name
 
+# Class of each shape, and its fields by key.
 _SHAPES: dict[str, tuple[type[Shape], dict[str, str]]] = {
     "circle": (Circle, {"center_m": "center", "radius_m": "radius"}),
     "polygon": (Polygon, {"points_m": "points"}),
     "half_plane": (HalfPlane, {"point_m": "point", "normal": "normal"}),
 }
-"""Class of each shape, and its fields by key."""
 
 # --- scenes to tables -------------------------------------------------------------------------------------------------
 
@@ -121,15 +121,13 @@ ReadLevels = Callable[[str], Any]
 _T = TypeVar("_T")
 
 SCENE_KEYS = ("name", "look", "border_m", "law", "regions", "walls")
-LISTS = ("regions", "walls")
-"""Keys of a scene that contain lists."""
+_LISTS = ("regions", "walls")  # keys of a scene that contain lists
 
 _REGION_KEYS = ("name", "look", "law", "image", "texture", *_SHAPES)
 _IMAGE_KEYS = ("file", "levels_base64", "rows", "columns", "corner_m", "size_m", "lower", "upper")
 
 
-MAX_TEXT_LENGTH = 600
-"""Maximum length of an error message, independent of the content of the file."""
+_MAX_TEXT_LENGTH = 600  # maximum length of an error message, independent of the content of the file
 
 
 class SceneError(ConfigurationError):
@@ -142,7 +140,7 @@ class SceneError(ConfigurationError):
     """
 
     def __init__(self, keys: Keys, words: str) -> None:
-        super().__init__(words if len(words) <= MAX_TEXT_LENGTH else f"{words[:MAX_TEXT_LENGTH]} ...")
+        super().__init__(words if len(words) <= _MAX_TEXT_LENGTH else f"{words[:_MAX_TEXT_LENGTH]} ...")
         self.keys = keys
 
 
@@ -318,7 +316,7 @@ def _only(table: Table, allowed: Iterable[str], keys: Keys, label: str) -> None:
 
 def _said(keys: Keys) -> str:
     """Return a path of keys as text: ``region 2, circle.radius_m``."""
-    if len(keys) > 1 and keys[0] in LISTS:
+    if len(keys) > 1 and keys[0] in _LISTS:
         rest = ".".join(str(key) for key in keys[2:])
         return f"{str(keys[0])[:-1]} {int(keys[1]) + 1}" + (f", {rest}" if rest else "")
     return ".".join(str(key) for key in keys)
@@ -332,9 +330,9 @@ def _said(keys: Keys) -> str:
 # images are embedded. Errors give the file and the line.
 
 SUFFIX = ".toml"
+# Folders of the shipped scenes, in an installed package and in the source tree.
 _INSTALLED = Path(__file__).parent / "shipped"
 _SOURCES = Path(__file__).parents[2] / "examples" / "scenes"
-"""Folders of the shipped scenes, in an installed package and in the source tree."""
 
 
 def shipped_scenes() -> dict[str, Path]:
@@ -391,7 +389,7 @@ def write_scene(scene: Scene, path: str | Path) -> None:
         If the file cannot be written.
     """
     table = scene_table(scene)
-    lists = {name: table.pop(name, []) for name in LISTS}
+    lists = {name: table.pop(name, []) for name in _LISTS}
     parts = [f"\n[[{name}]]\n{_lines(one)}" for name, tables in lists.items() for one in tables]
     write_atomically(path, "".join([_lines(table), *parts]))
 
@@ -422,7 +420,7 @@ def line_of(text: str, keys: Keys) -> int:
     lines = text.splitlines()
     start, stop = 0, len(lines)
     heads = [k for k, line in enumerate(lines) if re.match(r"\s*\[\[", line)]
-    listed = len(keys) > 1 and keys[0] in LISTS
+    listed = len(keys) > 1 and keys[0] in _LISTS
     if listed:
         own = [k for k in heads if re.match(rf"\s*\[\[\s*{keys[0]}\s*\]\]", lines[k])]
         number = int(keys[1])

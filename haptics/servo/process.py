@@ -32,7 +32,7 @@ from haptics.recording.recording import EVENTS
 from haptics.rendering.programs import SceneElement, read_program
 from haptics.servo.control import DISMISSED, ControlMessages, Job, Supervision
 from haptics.servo.kernels import CONTROL, HEARTBEAT_TIMEOUT, SETTINGS
-from haptics.servo.realtime import ProcessState, Usage, request_real_time, without_requests
+from haptics.servo.realtime import request_real_time, usage, usage_since, without_requests
 from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason, Servo
 from haptics.servo.standby import TERMINAL_SIGNALS, Standby
 from haptics.shared import Mailbox
@@ -58,7 +58,7 @@ class ServoProcess(ControlMessages):
     next_version : int
         Version of the next settings.
     used : dict
-        Resource usage at the end of a run (`haptics.servo.realtime.Usage`).
+        Resource usage at the end of a run (`haptics.servo.realtime.usage`).
     """
 
     def __init__(self, job: Job, standby: Standby | None = None) -> None:
@@ -68,7 +68,7 @@ class ServoProcess(ControlMessages):
         self.control = Mailbox(job.paths.control.path, CONTROL, create=True).record
         self._standby = standby or Standby()
         self._process, self.connection = self._standby.process, self._standby.connection
-        self._state: ProcessState | None = None
+        self._status_file: int | None = None
         self._started = False
         self.next_version, self._uses_pipe = 1, False
         self.used: dict[str, Any] = {}
@@ -91,9 +91,13 @@ class ServoProcess(ControlMessages):
 
     @property
     def halted(self) -> bool:
-        """Whether the process was stopped from outside and can no longer be used."""
-        self._state = self._state or ProcessState(self.pid)
-        return self._state.halted
+        """Whether the process was stopped by a signal or a debugger; takes a few microseconds."""
+        try:
+            if self._status_file is None:
+                self._status_file = os.open(f"/proc/{self.pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+            return os.pread(self._status_file, 128, 0).rpartition(b")")[2][1:2] in (b"T", b"t")
+        except OSError:  # no /proc, or the process has ended: the caller must rely on other signs
+            return False
 
     @property
     def newest_tick(self) -> int:
@@ -225,8 +229,9 @@ class ServoProcess(ControlMessages):
                 self._process.kill()
                 self._process.join()
         self._standby.close()
-        if self._state is not None:
-            self._state.close()
+        if self._status_file is not None:
+            os.close(self._status_file)
+            self._status_file = None
         self.job.paths.close()
 
 
@@ -298,11 +303,11 @@ def _serve_device(job: Job, servo: Servo, application: int, connection: Connecti
         return
     recorder = None if job.live else _RecorderWait(servo, Mailbox(job.paths.control.path, CONTROL), application)
     send(connection, ("opening", None))
-    used = Usage.now()
+    used = usage()
 
     def ready() -> None:
         nonlocal used
-        used = Usage.now()
+        used = usage()
         if facts := getattr(servo.device, "facts", None):
             send(connection, ("device", dict(facts)))
         send(connection, ("ready", real_time))
@@ -310,13 +315,13 @@ def _serve_device(job: Job, servo: Servo, application: int, connection: Connecti
     try:
         end = servo.run(job.duration, ready, recorder)
     except DeviceFault as error:
-        error.used = used.until_now()
+        error.used = usage_since(used)
         _journal_end(job.recording, servo, "fault", "".join(traceback.format_exception(error)))
         raise
     if recorder is not None and recorder.lost:
         end = EndReason.APPLICATION_LOST
     _journal_end(job.recording, servo, end)
-    send(connection, ("ended", (str(end), used.until_now())))
+    send(connection, ("ended", (str(end), usage_since(used))))
 
 
 class _RecorderWait:

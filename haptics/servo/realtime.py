@@ -15,7 +15,7 @@ import os
 import platform
 import struct
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -154,11 +154,11 @@ NICENESS = -10
 TIME_SLICE = 100e-6
 """Requested time slice [s]; the minimum of Linux."""
 
+# System call number of sched_setattr, which some C libraries lack; sched_getattr is the next one.
 _SET_ATTRIBUTES = {"x86_64": 314, "aarch64": 274, "riscv64": 274}
-"""System call number of sched_setattr, which some C libraries lack; sched_getattr is the next one."""
 
+# Size, policy, flags, niceness, priority, time slice [ns], and two fields for deadline scheduling.
 _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
-"""Size, policy, flags, niceness, priority, time slice [ns], and two fields for deadline scheduling."""
 
 
 def raise_precedence() -> None:
@@ -196,53 +196,35 @@ def _system_call(which: int, *arguments: object) -> bool:
     return bool(ctypes.CDLL(None).syscall(number + which, 0, *arguments) == 0)
 
 
-# --- usage and state of processes -------------------------------------------------------------------------------------
-
-_HALTED = (b"T", b"t")  # process states in /proc of stopped and traced processes
+# --- usage -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Usage:
-    """Counters of this thread and of the machine, or their increase during a run.
+def usage() -> dict[str, Any]:
+    """Return counters of this thread and of the machine, which help to explain poor timing; None if unknown.
 
-    They help to explain poor timing.
-
-    Attributes
-    ----------
-    elapsed_s : float
-        Time on the monotonic clock [s].
-    stolen_s : float or None
-        Time in which the hypervisor ran other guests although this machine had work [s], summed over processors.
-    involuntary_switches, voluntary_switches : int or None
-        Number of preemptions by other threads, and number of voluntary sleeps.
-    major_faults, minor_faults : int or None
-        Number of page faults with and without disk access.
+    Returns
+    -------
+    dict
+        ``elapsed_s``: monotonic clock [s]; ``stolen_s``: time in which the hypervisor ran other guests although this
+        machine had work [s], summed over processors; ``involuntary_switches`` by other threads, ``voluntary_switches``;
+        ``major_faults``, ``minor_faults``: page faults with and without disk access.
     """
+    names = ("involuntary_switches", "voluntary_switches", "major_faults", "minor_faults")
+    counts: tuple[int | None, ...] = (None,) * 4
+    with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):  # not on this system
+        import resource
 
-    elapsed_s: float
-    stolen_s: float | None
-    involuntary_switches: int | None
-    voluntary_switches: int | None
-    major_faults: int | None
-    minor_faults: int | None
+        used = resource.getrusage(resource.RUSAGE_THREAD)
+        counts = used.ru_nivcsw, used.ru_nvcsw, used.ru_majflt, used.ru_minflt
+    return {"elapsed_s": time.monotonic(), "stolen_s": stolen_time(), **dict(zip(names, counts, strict=True))}
 
-    @classmethod
-    def now(cls) -> Usage:
-        """Return the present counters."""
-        try:
-            import resource
 
-            used = resource.getrusage(resource.RUSAGE_THREAD)
-        except (ImportError, AttributeError, ValueError, OSError):  # not on this system
-            return cls(time.monotonic(), stolen_time(), None, None, None, None)
-        return cls(time.monotonic(), stolen_time(), used.ru_nivcsw, used.ru_nvcsw, used.ru_majflt, used.ru_minflt)
-
-    def until_now(self) -> dict[str, Any]:
-        """Return the increase of each counter until now, for a recording."""
-        return {
-            name: None if now is None or then is None else round(now - then, 6)
-            for (name, now), then in zip(asdict(Usage.now()).items(), asdict(self).values(), strict=True)
-        }
+def usage_since(before: dict[str, Any]) -> dict[str, Any]:
+    """Return the increase of each counter of `usage` since `before`, for a recording."""
+    return {
+        name: None if now is None or before[name] is None else round(now - before[name], 6)
+        for name, now in usage().items()
+    }
 
 
 def stolen_time() -> float | None:
@@ -252,35 +234,3 @@ def stolen_time() -> float | None:
         return int(fields[8]) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError, AttributeError):
         return None
-
-
-class ProcessState:
-    """State of another process of this machine; a query takes a few microseconds.
-
-    Parameters
-    ----------
-    pid : int
-        Process id.
-    """
-
-    def __init__(self, pid: int) -> None:
-        try:
-            self._file: int | None = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # no such process or no /proc: the caller must rely on other signs
-            self._file = None
-
-    @property
-    def halted(self) -> bool:
-        """Whether the process is stopped by a signal or a debugger; False after its end."""
-        if self._file is None:
-            return False
-        try:
-            return os.pread(self._file, 128, 0).rpartition(b")")[2][1:2] in _HALTED
-        except OSError:  # the process has ended
-            return False
-
-    def close(self) -> None:
-        """Close the status file of the process."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None

@@ -25,58 +25,13 @@ from haptics.trace import Reader
 RECORD_INTERVAL = 0.02
 """Interval between writes of the trace to disk [s]; limits the data lost if the application is killed."""
 
-OFFLINE_RECORD_INTERVAL = 5e-4
-"""The same for a run in simulated time [s], which waits for the recorder."""
+_OFFLINE_RECORD_INTERVAL = 5e-4  # the same for a run in simulated time [s], which waits for the recorder
 
 FREEZE_TIMEOUT = 1.0
 """Time without a tick after which a servo counts as lost [s]."""
 
 
 _MAX_CHECK_INTERVAL = 0.05  # upper bound of the time counted between two checks [s]
-
-
-class RecorderThread(threading.Thread):
-    """Thread that writes the trace to disk during a run.
-
-    Parameters
-    ----------
-    recorder : Recorder
-        Recorder to drain.
-    on_error : callable
-        Called once with the error if writing fails: a run that cannot be recorded must end.
-    written : callable
-        Called with the number of written rows after every write.
-    every : float
-        Interval between writes [s].
-    """
-
-    def __init__(
-        self,
-        recorder: Recorder,
-        on_error: Callable[[OSError], None],
-        written: Callable[[int], None] = lambda count: None,
-        every: float = RECORD_INTERVAL,
-    ) -> None:
-        super().__init__(name="haptics recorder", daemon=True)
-        self._written, self._every = written, every
-        self._recorder = recorder
-        self._on_error = on_error
-        self._finished = threading.Event()
-
-    def run(self) -> None:
-        """Drain the recorder until `finish` is called, then once more."""
-        try:
-            while not self._finished.wait(self._every):
-                self._recorder.drain()
-                self._written(self._recorder.count)
-            self._recorder.drain()
-        except OSError as error:
-            self._on_error(error)
-
-    def finish(self) -> None:
-        """Write the remaining rows and stop the thread."""
-        self._finished.set()
-        self.join()
 
 
 class ServoWatchdog:
@@ -264,25 +219,38 @@ class Run:
 
     def _run_recorded(self, listen: ExtraConnections) -> str:
         """Run to the end with the recorder thread, and close the recording."""
-        every = RECORD_INTERVAL if self.servo.job.live else OFFLINE_RECORD_INTERVAL
-        background = RecorderThread(self.recorder, self.not_written, self.servo.report_recorded, every)
-        background.start()
+        finished = threading.Event()
+        recording = threading.Thread(target=self._record, args=(finished,), name="haptics recorder", daemon=True)
+        recording.start()
         with contextlib.ExitStack() as servo:
             servo.callback(self.servo.close)
             try:
                 reason = self._run_servo(listen)
                 if self.ending.servo_lost:
                     servo.close()  # it may have executed another tick until it was killed
-                background.finish()
+                finished.set()
+                recording.join()
                 # The servo is dismissed only then: until the recording is closed it must be able to complete the
                 # recording.
                 self.ending.close(reason, complete=self.opened)
                 return reason
             except BaseException:
                 servo.close()
-                background.finish()
+                finished.set()
+                recording.join()
                 self.ending.close(INTERRUPTED, complete=False)
                 raise
+
+    def _record(self, finished: threading.Event) -> None:
+        """Write the trace to disk until `finished` is set, then once more."""
+        every = RECORD_INTERVAL if self.servo.job.live else _OFFLINE_RECORD_INTERVAL
+        try:
+            while not finished.wait(every):
+                self.recorder.drain()
+                self.servo.report_recorded(self.recorder.count)
+            self.recorder.drain()
+        except OSError as error:
+            self.not_written(error)
 
     def _run_servo(self, listen: ExtraConnections) -> str:
         """Run the servo to its end; return the reason for the end without a fault."""

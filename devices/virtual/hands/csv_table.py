@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from haptics.errors import ConfigurationError
 
-LARGEST_FILE = 200_000_000
-"""Maximum file size [bytes]."""
+_LARGEST_FILE = 200_000_000  # maximum file size [bytes]
 
 _SEPARATORS = ",;\t"
 
 _POINT = " Write numbers with a point, not with a comma: 4.5 (and separate columns by commas, semicolons or tabs)."
 
+# First bytes of common binary formats of tables.
 _BEGINNINGS = {
     b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip",
@@ -33,10 +33,9 @@ _BEGINNINGS = {
     b"MATLAB 5.0 MAT-file": "mat",
     b"MATLAB 7.3 MAT-file": "mat",
 }
-"""First bytes of common binary formats of tables."""
 
+# Suffixes of the same formats, for binary files with other first bytes.
 _SUFFIXES = {".gz": "gzip", ".xlsx": "excel", ".xls": "excel", ".parquet": "parquet", ".mat": "mat"}
-"""Suffixes of the same formats, for binary files with other first bytes."""
 
 _FORMS = {
     "gzip": ("a gzip file", "decompress it with 'gunzip {path}'"),
@@ -134,8 +133,8 @@ def read_table(path: str) -> Table:
     try:
         if not file.is_file():
             raise ConfigurationError(f"{path}: there is no such file.")
-        if file.stat().st_size > LARGEST_FILE:
-            raise ConfigurationError(f"{path}: must be at most {LARGEST_FILE // 1_000_000} MB.")
+        if file.stat().st_size > _LARGEST_FILE:
+            raise ConfigurationError(f"{path}: must be at most {_LARGEST_FILE // 1_000_000} MB.")
         content = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: is not a text file (byte {error.start} is not UTF-8).") from error

@@ -294,12 +294,10 @@ def number_rows(value: Any, width: int, where: str) -> tuple[tuple[float, ...], 
         raise ConfigurationError(f"{where} = {value!r}: must be a list of rows of {width} numbers.")
     rows = []
     for number, row in enumerate(value):
-        sound = isinstance(row, list | tuple) and len(row) == width and all(_is_finite(item) for item in row)
+        sound = isinstance(row, list | tuple) and len(row) == width
+        for item in row if sound else ():
+            sound &= isinstance(item, int | float) and not isinstance(item, bool) and abs(item) < 1e300
         if not sound:
             raise ConfigurationError(f"{where}[{number}] = {row!r}: must be {width} finite numbers.")
         rows.append(tuple(float(item) for item in row))
     return tuple(rows)
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300

@@ -33,17 +33,16 @@ DEFAULT_POINTS: dict[str, Point] = {
 }
 """Points of the default tour by letter [m], relative to the centre of the workspace."""
 
+# Half width and height of the default tour's workspace [m]; smaller ones scale the tour down.
 _ROOM: Point = (0.1, 0.08)
-"""Half width and height of the default tour's workspace [m]; smaller ones scale the tour down."""
 
 _CURVES = ("d-e",)
 _RESTS = ("b", "c")
 
-PEAK_TO_MEAN_SPEED = 1.875
-"""Ratio of peak speed to mean speed of a minimum-jerk stroke."""
+_PEAK_TO_MEAN_SPEED = 1.875  # ratio of peak speed to mean speed of a minimum-jerk stroke
 
+# Frequency [Hz] and fraction of the waves of the fluctuating force; the fractions add up to 1.
 _WANDER = ((0.9, 0.6), (2.3, 0.4))
-"""Frequency [Hz] and fraction of the waves of the fluctuating force; the fractions add up to 1."""
 
 WANDERING = len(_WANDER)
 
@@ -224,7 +223,7 @@ def _plan(settings: MinimumJerkSettings, points: dict[str, Point]) -> tuple[Phas
         centre = ((origin[0] + goal[0]) / 2.0, (origin[1] + goal[1]) / 2.0) if stroke in curves else None
         distance = math.dist(origin, goal) * (math.pi / 2.0 if centre else 1.0)
         stop = settings.rest if letter in rests else settings.pause
-        travel = PEAK_TO_MEAN_SPEED * distance / settings.speed
+        travel = _PEAK_TO_MEAN_SPEED * distance / settings.speed
         for phase in (
             Phase(letter, now, stop, origin, origin, rest=letter in rests),
             Phase(stroke, now + stop, travel, origin, goal, centre),

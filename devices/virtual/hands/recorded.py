@@ -27,11 +27,9 @@ from haptics.settings import bounded, documented, flag, string
 POSITION_NAMES = (("x", "y"), ("x_m", "y_m"), ("position_x", "position_y"), ("px", "py"))
 """Accepted column names of positions [m]."""
 
-JOINT_NAMES = (("joint1", "joint2"),)
-"""Column names of the two motor angles of a five-bar linkage [rad]."""
+_JOINT_NAMES = (("joint1", "joint2"),)  # column names of the two motor angles of a five-bar linkage [rad]
 
-LARGEST_SPEED = 10.0
-"""Maximum plausible speed [m/s]; above it, the file has other units."""
+_LARGEST_SPEED = 10.0  # maximum plausible speed [m/s]; above it, the file has other units
 
 LONGEST = 1e6
 """Maximum plausible duration [s]; above it, the time has other units."""
@@ -96,8 +94,8 @@ class RecordedSettings(GripSettings):
             )
         with np.errstate(over="ignore", under="ignore"):
             speeds = np.hypot(*np.diff(path, axis=0).T) / np.diff(times)
-        if not (speeds <= LARGEST_SPEED).all():
-            row = int(np.argmin(speeds <= LARGEST_SPEED)) + 1
+        if not (speeds <= _LARGEST_SPEED).all():
+            row = int(np.argmin(speeds <= _LARGEST_SPEED)) + 1
             raise table.error(f"the path moves at {speeds[row - 1]:.3g} m/s; are the columns in s, m and rad?", row)
         return RecordedHand(self, times, path, seed)
 
@@ -130,9 +128,9 @@ def positions_of(table: Table) -> Points:
     positions = table.find(*POSITION_NAMES)
     if positions is not None:
         return positions
-    joints = table.find(*JOINT_NAMES)
+    joints = table.find(*_JOINT_NAMES)
     if joints is None:
-        accepted = ", ".join("/".join(names) for names in POSITION_NAMES + JOINT_NAMES)
+        accepted = ", ".join("/".join(names) for names in POSITION_NAMES + _JOINT_NAMES)
         raise table.missing(f"the path (one pair of {accepted})")
     path = linkage_of(table).positions(joints)
     closed = np.isfinite(path).all(axis=1)

@@ -17,8 +17,7 @@ from haptics.settings import bounded, documented, string, unrestricted
 FORCE_NAMES = (("fx", "fy"), ("force_x", "force_y"), ("fx_n", "fy_n"), ("force_x_n", "force_y_n"))
 """Accepted column names of the force in a file [N]."""
 
-LARGEST_FORCE = 100.0
-"""Maximum force of a hand on a handle [N]."""
+_LARGEST_FORCE = 100.0  # maximum force of a hand on a handle [N]
 
 SCRIPT = np.dtype([*HAND_FIELDS, ("rows", "<i8"), ("row_count", "<i8"), ("period", "<f8")])
 """Record of the hand; ``rows`` is the address of the script."""
@@ -60,9 +59,9 @@ class ScriptedForceSettings(PressingSettings):
         for number, row in enumerate(rows):
             if number and not row[0] > rows[number - 1][0]:
                 raise ConfigurationError(f"{where}: time {row[0]:g} s does not come after {rows[number - 1][0]:g} s.")
-            if not max(abs(row[1]), abs(row[2])) <= LARGEST_FORCE:
+            if not max(abs(row[1]), abs(row[2])) <= _LARGEST_FORCE:
                 raise ConfigurationError(
-                    f"{where}: the force at {row[0]:g} s must be at most {LARGEST_FORCE:g} N in each direction."
+                    f"{where}: the force at {row[0]:g} s must be at most {_LARGEST_FORCE:g} N in each direction."
                 )
         script = np.array([(time, (x, y)) for time, x, y in rows], ROW)
         record = np.zeros(1, SCRIPT)
