@@ -7,9 +7,8 @@ from calibration.friction.result import FitSettings, FrictionFit
 from calibration.friction.samples import Samples
 from calibration.identification import IdentificationOptions, IdentifiedFriction, identify
 from calibration.motor import MotorFit, identify_motor
-from calibration.parameter_files import read_parameter_file, write_parameter_file
-from calibration.parameters import JointParameters, ParameterFile
-from calibration.terms.selection import Selection, SelectionSettings, select_terms
+from calibration.parameters import JointParameters, ParameterFile, read_parameter_file, write_parameter_file
+from calibration.terms.selection import Selection, select_terms
 
 __all__ = [
     "Choice",
@@ -24,7 +23,6 @@ __all__ = [
     "ParameterFile",
     "Samples",
     "Selection",
-    "SelectionSettings",
     "choose_model",
     "decouple",
     "fit_friction",

@@ -66,10 +66,6 @@ class Coupling:
         matrix.flags.writeable = False
         object.__setattr__(self, "matrix", matrix)
 
-    def joint_velocity(self, motor_velocity: ArrayLike) -> Array:
-        """Return the joint velocities from the motor velocities, (..., n) [rad/s]; (11), (33)."""
-        return np.asarray(motor_velocity, dtype=np.float64) @ self.matrix.T
-
     def motor_velocity(self, joint_velocity: ArrayLike) -> Array:
         """Return the velocities of the motor shafts from the joint velocities, (..., n) [rad/s]; (33)."""
         return np.asarray(np.linalg.solve(self.matrix, np.asarray(joint_velocity, dtype=np.float64)[..., None])[..., 0])
@@ -81,24 +77,19 @@ class Coupling:
         """
         return np.asarray(joint_effort, dtype=np.float64) @ self.matrix
 
-    def joint_effort(self, motor_effort: ArrayLike) -> Array:
-        """Return the joint torques from the torques of the motor shafts, (..., n) [N m]; (12), (34)."""
-        effort = np.asarray(motor_effort, dtype=np.float64)
-        return np.asarray(np.linalg.solve(self.matrix.T, effort[..., None])[..., 0])
-
-
-def _icub(prefix: str, matrix: ArrayLike, names: tuple[str, ...]) -> Coupling:
-    joints = tuple(f"{prefix}_{name}" for name in names)
-    return Coupling(joints, ("motor_a", "motor_b", "motor_c"), np.asarray(matrix, dtype=np.float64))
-
 
 _SHOULDER = ((1.0, 0.0, 0.0), (1.0, 0.625, 0.0), (0.0, -0.625, 0.625))
 """From the pulley radii: 25 mm at the motors of the shoulder, 40 mm at its joints."""
 
+_TORSO = ((0.55, 0.275, 0.275), (0.0, 0.5, 0.5), (0.0, -0.5, 0.5))
+
 COUPLINGS = {
-    "icub-torso": _icub("torso", ((0.55, 0.275, 0.275), (0.0, 0.5, 0.5), (0.0, -0.5, 0.5)), ("yaw", "roll", "pitch")),
-    "icub-right-shoulder": _icub("r_shoulder", _SHOULDER, ("pitch", "roll", "yaw")),
-    "icub-left-shoulder": _icub("l_shoulder", -np.array(_SHOULDER), ("pitch", "roll", "yaw")),
+    f"icub-{name}": Coupling(tuple(f"{prefix}_{axis}" for axis in axes), ("motor_a", "motor_b", "motor_c"), matrix)
+    for name, prefix, axes, matrix in (
+        ("torso", "torso", ("yaw", "roll", "pitch"), np.array(_TORSO)),
+        ("right-shoulder", "r_shoulder", ("pitch", "roll", "yaw"), np.array(_SHOULDER)),
+        ("left-shoulder", "l_shoulder", ("pitch", "roll", "yaw"), -np.array(_SHOULDER)),
+    )
 }
 """Couplings of the humanoid robot iCub from its configuration files, by their command line names."""
 

@@ -112,26 +112,40 @@ def identify_handle(poses: RestingWrenches) -> Handle:
     count = len(poses.time)
     if count < LEAST_POSES:
         raise ConfigurationError(f"{count} poses: must be at least {LEAST_POSES}, for standard errors.")
-    u, zero, one = poses.gravity, np.zeros(count), np.broadcast_to(np.eye(3), (count, 3, 3))
-    across = np.stack(  # across @ (m c) = (m c) x u
-        [
-            np.stack([zero, u[:, 2], -u[:, 1]], axis=1),
-            np.stack([-u[:, 2], zero, u[:, 0]], axis=1),
-            np.stack([u[:, 1], -u[:, 0], zero], axis=1),
-        ],
-        axis=1,
-    )
+    u, one = poses.gravity, np.broadcast_to(np.eye(3), (count, 3, 3))
+    across = np.cross(np.eye(3), u[:, None, :]).transpose(0, 2, 1)  # across @ (m c) = (m c) x u
     forces = _solve(np.concatenate([one, u[:, :, None]], axis=2), poses.wrench[:, :3], poses.time)
     torques = _solve(np.concatenate([one, across], axis=2), poses.wrench[:, 3:], poses.time)
-    found = {
-        **_identified_parameters(BIASES[:3], forces.values[:3], forces.errors[:3]),
-        **_identified_parameters((MASS,), forces.values[3:], forces.errors[3:]),
-    }
-    shows_torques = bool(poses.wrench[:, 3:].any())
+    found: dict[str, tuple[float, float]] = {}
+
+    def add(names: tuple[str, ...], values: Array, errors: Array) -> None:
+        """Add identified parameters; the errors of others are nan."""
+        pairs = zip(names, values.tolist(), errors.tolist(), strict=True)
+        found.update({name: (value, error) for name, value, error in pairs if math.isfinite(error)})
+
+    add((*BIASES[:3], MASS), forces.values, forces.errors)
+    mass, mass_error = found.get(MASS, (0.0, 0.0))
+    shows_torques, known = bool(poses.wrench[:, 3:].any()), mass > CERTAIN * mass_error
     if shows_torques:
-        found |= _identified_parameters(BIASES[3:], torques.values[:3], torques.errors[:3])
-        found |= _centre(torques.values[3:], torques.errors[3:], found.get(MASS))
-    weight = found.get(MASS, (0.0, 0.0))[0] * float(np.sqrt(np.mean(np.sum((u - u.mean(axis=0)) ** 2, axis=1))))
+        add(BIASES[3:], torques.values[:3], torques.errors[:3])
+    if shows_torques and known:  # the centre from mass times centre
+        centre = torques.values[3:] / mass
+        add(CENTRES, centre, np.hypot(torques.errors[3:], centre * mass_error) / mass)
+    doubts = []
+    if MASS in found and mass < -CERTAIN * mass_error:
+        doubts.append("the mass is negative: gravity or the rotation of the sensor is set wrong")
+    elif MASS in found and not known:
+        doubts.append(
+            f"the mass may be 0 (its standard error is {mass_error:.2g} kg), so its centre cannot be identified"
+        )
+    if not shows_torques:
+        doubts.append("the sensor measures no torques, so the centre of mass cannot be identified")
+    weight = mass * float(np.sqrt(np.mean(np.sum((u - u.mean(axis=0)) ** 2, axis=1))))
+    if forces.left > max(_MISFIT[0] * abs(weight), _MISFIT[1]):
+        doubts.append(
+            f"the residual is {forces.left:.2g} N: somebody touched the handle, or gravity or the rotation of the "
+            "sensor is set wrong"
+        )
     return Handle(
         values={name: found[name][0] for name in NAMES if name in found},
         errors={name: found[name][1] for name in NAMES if name in found},
@@ -144,42 +158,8 @@ def identify_handle(poses: RestingWrenches) -> Handle:
             "walk_to_noise_force": forces.walk,
             "walk_to_noise_torque": torques.walk,
         },
-        warnings=tuple(_doubts(found, forces.left, weight, shows_torques)),
+        warnings=tuple(doubts),
     )
-
-
-def _identified_parameters(names: tuple[str, ...], values: Array, errors: Array) -> dict[str, tuple[float, float]]:
-    """Return the identified parameters with their errors by name; unidentified ones have the error nan."""
-    pairs = zip(names, values.tolist(), errors.tolist(), strict=True)
-    return {name: (value, error) for name, value, error in pairs if math.isfinite(error)}
-
-
-def _centre(moments: Array, errors: Array, mass: tuple[float, float] | None) -> dict[str, tuple[float, float]]:
-    """Return the centre from mass times centre, if the mass is significant."""
-    if mass is None or not mass[0] > CERTAIN * mass[1]:
-        return {}
-    values = moments / mass[0]
-    return _identified_parameters(CENTRES, values, np.hypot(errors, values * mass[1]) / mass[0])
-
-
-def _doubts(found: dict[str, tuple[float, float]], left: float, weight: float, shows_torques: bool) -> list[str]:
-    doubts = []
-    if MASS in found:
-        mass, error = found[MASS]
-        if mass < -CERTAIN * error:
-            doubts.append("the mass is negative: gravity or the rotation of the sensor is set wrong")
-        elif mass <= CERTAIN * error:
-            doubts.append(
-                f"the mass may be 0 (its standard error is {error:.2g} kg), so its centre cannot be identified"
-            )
-    if not shows_torques:
-        doubts.append("the sensor measures no torques, so the centre of mass cannot be identified")
-    if left > max(_MISFIT[0] * abs(weight), _MISFIT[1]):
-        doubts.append(
-            f"the residual is {left:.2g} N: somebody touched the handle, or gravity or the rotation of the sensor is "
-            "set wrong"
-        )
-    return doubts
 
 
 # --- least squares ----------------------------------------------------------------------------------------------------
@@ -201,24 +181,20 @@ def _solve(design: Array, shown: Array, time: Array) -> _Solution:
     centred = np.eye(len(time)) - 1.0 / len(time)
     common = centred @ np.minimum(since[:, None], since[None, :]) @ centred  # the bias is its mean over the poses
     fits = [_fit(design / scale, shown, np.eye(len(time)) + walk * common) for walk in _WALKS]
-    unlikely = np.array([fit.unlikely for fit in fits])
+    each, deviations, unlikely = map(np.array, zip(*fits, strict=True))
     weights = np.exp(unlikely.min() - unlikely)
     weights /= weights.sum()
-    each = np.array([fit.values for fit in fits])
     mean = weights @ each
-    errors = np.sqrt(weights @ (np.array([fit.errors for fit in fits]) ** 2 + (each - mean) ** 2))
+    errors = np.sqrt(weights @ (deviations**2 + (each - mean) ** 2))
     left = float(np.sqrt(np.mean((shown - design @ (mean / scale)) ** 2)))
     return _Solution(mean / scale, errors / scale, left, float(_WALKS[int(np.argmin(unlikely))]))
 
 
-class _Fit(NamedTuple):
-    values: Array
-    errors: Array
-    unlikely: float
+def _fit(design: Array, shown: Array, covariance: Array) -> tuple[Array, Array, float]:
+    """Fit with a covariance of the poses, (n, n), known up to a factor, and independent axes.
 
-
-def _fit(design: Array, shown: Array, covariance: Array) -> _Fit:
-    """Fit with a covariance of the poses, (n, n), known up to a factor, and independent axes."""
+    Returns parameters, standard errors, and the negative log likelihood.
+    """
     count = len(shown)
     half = np.linalg.cholesky(covariance)
     whole = np.linalg.solve(half, np.concatenate([design, shown[:, :, None]], axis=2).reshape(count, -1))
@@ -232,4 +208,4 @@ def _fit(design: Array, shown: Array, covariance: Array) -> _Fit:
     determined = np.sum(right**2, axis=0) > 1.0 - _TELLS
     errors = np.where(determined, np.sqrt(variance * np.sum((right / sizes[:, None]) ** 2, axis=0)), math.nan)
     unlikely = 3.0 * np.sum(np.log(np.diag(half))) + np.sum(np.log(sizes)) + 0.5 * free * math.log(variance)
-    return _Fit(values, errors, float(unlikely))
+    return values, errors, float(unlikely)

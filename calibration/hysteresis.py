@@ -59,11 +59,6 @@ class Loop:
     forward: Array
     backward: Array
 
-    @property
-    def complete(self) -> NDArray[np.bool_]:
-        """Mask of the bins that both branches have, (BINS,)."""
-        return np.isfinite(self.forward) & np.isfinite(self.backward)
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -122,7 +117,7 @@ def compare_loops(measured: Motion, rendered: Motion) -> Comparison:
         raise ConfigurationError("the motions of the recordings do not overlap; run with the recorded hand (--hand).")
     edges = np.linspace(low, high, BINS + 1)
     loops = [mean_loop(one, edges) for one in (measured, rendered)]
-    both = loops[0].complete & loops[1].complete
+    both = np.isfinite([branch for loop in loops for branch in (loop.forward, loop.backward)]).all(axis=0)
     if both.sum() < FEWEST_BINS:
         raise ConfigurationError(
             f"the recordings share {both.sum()} of {BINS} positions in both directions, and need {FEWEST_BINS}: run "
@@ -133,12 +128,6 @@ def compare_loops(measured: Motion, rendered: Motion) -> Comparison:
     if not level > 0.0:
         raise ConfigurationError("the measured loop encloses no work: check the sign of the torque or force.")
     errors = [(getattr(loops[1], side) - getattr(loops[0], side))[both] for side in ("forward", "backward")]
-    width = float(edges[1] - edges[0])
-    return Comparison(
-        loops[0],
-        loops[1],
-        level,
-        float(np.sqrt(np.mean(np.square(errors)))) / level,
-        width * float(widths[0].sum()),
-        width * float(widths[1].sum()),
-    )
+    areas = (float(edges[1] - edges[0]) * float(width.sum()) for width in widths)
+    difference = float(np.sqrt(np.mean(np.square(errors)))) / level
+    return Comparison(loops[0], loops[1], level, difference, *areas)

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.data.joint_recording import JointRecording
+from calibration.data.signals import best_cutoff, motion, smooth
+from calibration.friction import (
+    MODELS,
+    Choice,
+    FitSettings,
+    FrictionFit,
+    Samples,
+    Travel,
+    choose_model,
+    joined,
+    negative,
+    without_saturated,
+)
 from calibration.parameters import Found, JointParameters
 from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from calibration.data.joint_recording import JointRecording
-    from calibration.friction import Choice, FitSettings, FrictionFit, Samples
+from haptics.settings import unknown_name
 
 Array = NDArray[np.float64]
 
@@ -38,14 +49,14 @@ class IdentificationOptions:
         available. None uses the measured signals.
     inertia : float
         Moving inertia on the joint side of the sensor [kg m^2] or [kg].
-    settings : FitSettings or None
+    settings : FitSettings
         Settings of the fit.
     """
 
     model: str = AUTOMATIC
     smooth: float | str | None = None
     inertia: float = 0.0
-    settings: FitSettings | None = None
+    settings: FitSettings = field(default_factory=FitSettings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,17 +101,19 @@ class IdentifiedFriction:
             "samples": len(fit.kept),
             "samples_used": int(fit.kept.sum()),
             **{f"excluded_{reason.replace(' ', '_')}": int(count) for reason, count in fit.excluded.items()},
-            key("dead_band", "velocity", self.rotary): float(fit.dead_band),
-            key("velocity_noise", "velocity", self.rotary): float(fit.velocity_noise),
-            key("residual_rms", "force", self.rotary): float(diagnostics.rms),
-            "condition_number": float(fit.condition),
-            "relative_error": float(diagnostics.relative_rms),
-            "relative_error_cross_validated": float(choice.score),
-            "residual_autocorrelation": float(diagnostics.autocorrelation),
-            "effective_samples": float(diagnostics.effective_samples),
-            "outlier_share": float(diagnostics.outliers),
         }
-        facts = {name: value for name, value in facts.items() if np.isfinite(value)}
+        numbers = {
+            key("dead_band", "velocity", self.rotary): fit.dead_band,
+            key("velocity_noise", "velocity", self.rotary): fit.velocity_noise,
+            force("residual_rms"): diagnostics.rms,
+            "condition_number": fit.condition,
+            "relative_error": diagnostics.relative_rms,
+            "relative_error_cross_validated": choice.score,
+            "residual_autocorrelation": diagnostics.autocorrelation,
+            "effective_samples": diagnostics.effective_samples,
+            "outlier_share": diagnostics.outliers,
+        }
+        facts |= {name: float(value) for name, value in numbers.items() if np.isfinite(value)}
         if len(fit.offset_deviations) > 1:
             mean = fit.values.get("offset", 0.0)
             facts[force("offset_spread")] = float(np.std(fit.offset_deviations, ddof=1))
@@ -111,8 +124,7 @@ class IdentifiedFriction:
         }
         warnings = tuple(doubt.message for doubt in fit.doubts)
         for recording in self.recordings:
-            limits = recording.saturation
-            if limits is not None:
+            if (limits := recording.saturation) is not None:
                 word = "torque" if self.rotary else "force"
                 warnings += (
                     f"{Path(recording.source.path).name}: the {word} is clipped at {limits.values} "
@@ -137,16 +149,13 @@ def identify(recordings: Sequence[JointRecording], options: IdentificationOption
     ConfigurationError
         If a recording cannot be used (the message names it), or the result is not a friction law.
     """
-    from calibration.friction import MODELS, FitSettings, choose_model, joined, negative
-    from haptics.settings import unknown_name
-
     if options.model != AUTOMATIC and options.model not in MODELS:
         raise unknown_name("friction model", options.model, [AUTOMATIC, *MODELS])
     samples = tuple(samples_of(one, options) for one in recordings)
     models = None if options.model == AUTOMATIC else [options.model]
     try:
         joined(samples).require_law()
-        choice = choose_model(samples, models, settings=options.settings or FitSettings())
+        choice = choose_model(samples, models, settings=options.settings)
     except ConfigurationError as error:
         raise recordings[0].error(str(error).rstrip(".")) from error
     wrong = negative(choice.fit.values)
@@ -166,36 +175,26 @@ def samples_of(recording: JointRecording, options: IdentificationOptions) -> Sam
     ConfigurationError
         If it cannot be used.
     """
-    from calibration.friction import FitSettings, Samples, Travel, without_saturated
-
     time, effort = recording.time, -recording.friction
     if recording.load is not None and options.inertia:
         raise recording.error("its load, inertia included, is known and taken off; leave out --inertia")
     try:
         cutoff = recording.cutoff if options.smooth in {None, AUTOMATIC} else float(options.smooth)
+        velocity, position, inertia = recording.velocity, recording.position, options.inertia
         if options.smooth is None:
-            samples = Samples.from_torque(
-                time,
-                recording.velocity,
-                effort,
-                recording.acceleration,
-                options.inertia,
-                instrument=recording.instrument,
-                velocity_noise=recording.velocity_noise,
-            )
-        elif recording.position is not None:
-            samples = Samples.from_positions(
-                time, recording.position, effort, options.inertia, cutoff, recording.reference
-            )
+            known = {"instrument": recording.instrument, "velocity_noise": recording.velocity_noise}
+            samples = Samples.from_torque(time, velocity, effort, recording.acceleration, inertia, **known)
+        elif position is not None:
+            samples = Samples.from_positions(time, position, effort, inertia, cutoff, recording.reference)
         else:
-            samples = Samples.from_noisy_velocity(time, recording.velocity, effort, options.inertia, cutoff)
+            samples = Samples.from_noisy_velocity(time, velocity, effort, inertia, cutoff)
         if samples.commanded is None and recording.displacement is not None:
-            angle = recording.position if recording.rotary else None
+            angle = position if recording.rotary else None
             samples = replace(samples, travel=Travel.whole(recording.displacement), angle=angle)
         limits = recording.saturation
         if limits is None:
             return samples
-        return without_saturated(samples, recording.effort, limits, options.settings or FitSettings())
+        return without_saturated(samples, recording.effort, limits, options.settings)
     except ConfigurationError as error:
         raise recording.error(str(error).rstrip(".")) from error
 
@@ -210,8 +209,6 @@ def smoothed(recording: JointRecording, cutoff: float | str | None) -> JointReco
     cutoff : float, "auto" or None
         As `IdentificationOptions.smooth`; None returns the recording unchanged.
     """
-    from calibration.data.signals import best_cutoff, motion, smooth
-
     if cutoff is None:
         return recording
     time, velocity, position = recording.time, recording.velocity, recording.position
@@ -220,9 +217,8 @@ def smoothed(recording: JointRecording, cutoff: float | str | None) -> JointReco
         found = motion(time, position, chosen)
         return replace(recording, velocity=found.velocity, acceleration=found.acceleration)
     limit = best_cutoff(time, velocity) if chosen is None else chosen
-    return replace(
-        recording, velocity=smooth(time, velocity, limit), acceleration=smooth(time, velocity, limit, derivative=1)
-    )
+    slow, rise = (smooth(time, velocity, limit, derivative) for derivative in (0, 1))
+    return replace(recording, velocity=slow, acceleration=rise)
 
 
 @dataclass(frozen=True)
@@ -261,8 +257,6 @@ def prediction_error(joint: JointParameters, samples: Samples) -> PredictionErro
     ConfigurationError
         If all samples are at rest, or required accelerations are missing.
     """
-    from calibration.friction import MODELS
-
     found = joint.known_friction()
     moving = samples.faster_than(joint.dead_band or 0.0)
     if not moving.any():
@@ -280,8 +274,3 @@ def prediction_error(joint: JointParameters, samples: Samples) -> PredictionErro
         float(np.sqrt(np.var(error) / size)),
         found.values.get("offset", 0.0) + shift,
     )
-
-
-def relative_error(joint: JointParameters, samples: Samples) -> float:
-    """Return the relative error of `prediction_error` with the offset of the parameters."""
-    return prediction_error(joint, samples).relative

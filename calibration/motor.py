@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,16 @@ from numpy.typing import NDArray
 from calibration.data.joint_recording import JointRecording
 from calibration.data.reading import FEWEST
 from calibration.fitting.regression import least_squares, times
-from calibration.parameters import CHANGE, NORMAL_95, Found, Interval
+from calibration.friction.model import select
+from calibration.parameters import (
+    CHANGE,
+    NORMAL_95,
+    Found,
+    Interval,
+    JointParameters,
+    friction_change,
+    friction_spread,
+)
 from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
 
@@ -47,8 +56,6 @@ class MotorFit:
     ----------
     recording : JointRecording
         Recording of the driven joint.
-    drive : (n,) float array
-        Drive signal of the motor.
     values : mapping
         ``gain`` per unit of the drive, ``offset`` and, if the friction is unknown or the joint is held, ``hysteresis``:
         half its width.
@@ -74,7 +81,6 @@ class MotorFit:
     """
 
     recording: JointRecording
-    drive: Array
     values: Mapping[str, float]
     intervals: Mapping[str, Interval]
     condition: float
@@ -92,12 +98,6 @@ class MotorFit:
         """Root mean square of the residual [N m] or [N]."""
         return float(np.sqrt(np.mean(self.residual**2)))
 
-    @property
-    def zero_drive(self) -> float | None:
-        """Drive signal for zero output, in the unit of the drive; None if the gain is zero."""
-        gain = self.values["gain"]
-        return -self.values["offset"] / gain if gain != 0.0 else None
-
     def found(self) -> Found:
         """Return the parameters for a parameter file."""
         facts: dict[str, Any] = {
@@ -108,8 +108,8 @@ class MotorFit:
             "drive_correlation": self.correlation,
             key("residual_rms", "force", self.recording.rotary): self.rms,
         }
-        if self.zero_drive is not None:
-            facts[f"zero_drive_{self.recording.drive_unit}"] = self.zero_drive
+        if self.values["gain"] != 0.0:  # the drive signal for zero output
+            facts[f"zero_drive_{self.recording.drive_unit}"] = -self.values["offset"] / self.values["gain"]
         low, high = self.intervals["gain"]
         weak = ("the gain cannot be told from 0; drive the motor harder, both ways",) if low <= 0.0 <= high else ()
         return Found(self.recording.drive_unit, self.values, self.intervals, facts, weak + self.doubts)
@@ -149,13 +149,13 @@ def identify_motor(
     ConfigurationError
         If the drive signal is missing or constant, or accelerations are missing.
     """
-    if recording.drive is None:
+    drive = recording.drive
+    if drive is None:
         raise recording.error(
             "has no column for what drives the motor (pwm_percent, pwm_count, pwm_duty, current_a, voltage_v)"
         )
-    if np.ptp(recording.drive) == 0.0:
-        raise recording.error(f"the drive is constant ({recording.drive[0]:g} {recording.drive_unit}): vary it")
-    drive = recording.drive
+    if np.ptp(drive) == 0.0:
+        raise recording.error(f"the drive is constant ({drive[0]:g} {recording.drive_unit}): vary it")
     speed = np.abs(recording.velocity)
     band = _REST * float(speed.max()) if rest is None else rest
     moving = speed > band
@@ -164,21 +164,15 @@ def identify_motor(
     if inertia != 0.0:
         if recording.acceleration is None:
             raise recording.error("has no accelerations, which the inertia needs (acceleration_rad_per_s2)")
-        gross = recording.effort + inertia * recording.acceleration
+        gross = gross + inertia * recording.acceleration
     known = friction(recording.velocity) if friction is not None and not held else None
     # the direction of the motion; at rest, the direction of the last change of the drive
     change = np.sign(np.diff(drive, prepend=drive[0]))
     latest = np.where(change != 0.0, np.arange(len(drive)), np.flatnonzero(change)[0])
     way = np.asarray(change[np.maximum.accumulate(latest)])
-    problem = MotorProblem(
-        drive,
-        recording.velocity,
-        np.where(moving, np.sign(recording.velocity), way),
-        gross,
-        known,
-        () if known is None else friction_spread,
-        () if known is None else friction_change,
-    )
+    branch = np.where(moving, np.sign(recording.velocity), way)
+    uncertain = ((), ()) if known is None else (friction_spread, friction_change)
+    problem = MotorProblem(drive, recording.velocity, branch, gross, known, *uncertain)
     used = moving
     if held:  # samples past the middle of a drive stroke, where static friction has reversed
         used = np.zeros(len(drive), dtype=bool)
@@ -186,16 +180,15 @@ def identify_motor(
             stroke = drive[first : last + 1]
             used[first : last + 1] = np.abs(stroke - stroke[0]) > 0.5 * abs(stroke[-1] - stroke[0])
     part = problem.of(used)
-    found = part.solved()
+    found = estimated(part.columns, part.target, part.spread, part.change)
     if found.rank < len(problem.names):
         raise recording.error("drive and motion are too correlated: gain and friction cannot be separated")
-    values = dict(zip(problem.names, found.coefficients.tolist(), strict=True))
-    reach = dict(zip(problem.names, (NORMAL_95 * found.deviations).tolist(), strict=True))
+    values, reach = found.coefficients, NORMAL_95 * found.deviations
+    ends = zip((values - reach).tolist(), (values + reach).tolist(), strict=True)
     return MotorFit(
         recording=recording,
-        drive=drive,
-        values=values,
-        intervals={name: (value - reach[name], value + reach[name]) for name, value in values.items()},
+        values=dict(zip(problem.names, values.tolist(), strict=True)),
+        intervals=dict(zip(problem.names, ends, strict=True)),
         condition=found.condition,
         correlation=part.correlation,
         used=used,
@@ -205,6 +198,26 @@ def identify_motor(
         held=held,
         residual=found.residual,
         doubts=(*doubts_about_speed(recording.velocity, band, held), *doubts_about(part, found, held)),
+    )
+
+
+def identify_joint_motor(recording: JointRecording, joint: JointParameters, inertia: float = 0.0) -> MotorFit:
+    """Identify the motor of a joint with identified friction, as `identify_motor`.
+
+    Raises
+    ------
+    ConfigurationError
+        If the friction is unknown, or of the other kind of joint.
+    """
+    if joint.rotary != recording.rotary:
+        raise recording.error("slides, but its friction file is of a joint that turns, or the reverse")
+    return identify_motor(
+        recording,
+        joint.friction_at,
+        inertia=inertia,
+        rest=joint.dead_band,
+        friction_spread=friction_spread(joint, recording.velocity),
+        friction_change=friction_change(joint, recording.velocity),
     )
 
 
@@ -229,15 +242,15 @@ def back_emf(closed: Found, opened: Found) -> tuple[float, Interval]:
     ConfigurationError
         If a friction does not have one viscosity for both directions.
     """
-    both = (closed, opened)
-    for found in both:
+    halves = []
+    for found in (closed, opened):
         if "viscosity" not in found.values:
             raise ConfigurationError(
                 f"model {found.model}: has two viscosities; the back-EMF needs one, as in stribeck."
             )
-    value = closed.values["viscosity"] - opened.values["viscosity"]
-    intervals = [found.intervals.get("viscosity", (-math.inf, math.inf)) for found in both]
-    half = math.hypot(*((high - low) / 2.0 for low, high in intervals))
+        low, high = found.intervals.get("viscosity", (-math.inf, math.inf))
+        halves.append((high - low) / 2.0)
+    value, half = closed.values["viscosity"] - opened.values["viscosity"], math.hypot(*halves)
     return value, (value - half, value + half)
 
 
@@ -270,15 +283,10 @@ class MotorProblem:
 
     def of(self, part: NDArray[np.bool_]) -> MotorProblem:
         """Return the problem for selected samples."""
-        return MotorProblem(
-            self.drive[part],
-            self.velocity[part],
-            self.branch[part],
-            self.gross[part],
-            None if self.friction is None else self.friction[part],
-            tuple(one[part] for one in self.spread),
-            tuple(one[part] for one in self.change),
-        )
+        names = ("drive", "velocity", "branch", "gross", "friction")
+        columns: dict[str, Any] = {name: select(getattr(self, name), part) for name in names}
+        columns |= {name: tuple(one[part] for one in getattr(self, name)) for name in ("spread", "change")}
+        return replace(self, **columns)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -304,10 +312,6 @@ class MotorProblem:
         left = least_squares(np.column_stack((np.ones(len(self.drive)), np.column_stack(others))), self.drive).residual
         unexplained = float(left @ left) / max(float(centred @ centred), float(np.finfo(float).tiny))
         return math.sqrt(max(0.0, 1.0 - unexplained))
-
-    def solved(self) -> Estimated:
-        """Return the coefficients of the columns."""
-        return estimated(self.columns, self.target, self.spread, self.change)
 
     def net(self, found: Estimated) -> Array:
         """Return the torque of the motor, with the friction corrected for its estimated change."""
@@ -388,14 +392,8 @@ def estimated(
     errors = correction * _correlated(own * residual, lags)
     beforehand = [(size * known) ** 2, *(times(own, one)[:, None] ** 2 for one in spread)]
     variance = errors + np.column_stack(beforehand).sum(axis=1)
-    return Estimated(
-        fit.coefficients[:count],
-        np.asarray(np.sqrt(variance)),
-        residual,
-        fit.coefficients[count:],
-        plain.condition,
-        plain.rank,
-    )
+    found, changes = fit.coefficients[:count], fit.coefficients[count:]
+    return Estimated(found, np.asarray(np.sqrt(variance)), residual, changes, plain.condition, plain.rank)
 
 
 def memory(residual: Array) -> int:
@@ -453,24 +451,41 @@ def doubts_about(problem: MotorProblem, found: Estimated, held: bool) -> list[st
     """
     if held:
         return doubts_about_halves(problem.columns, problem.target, problem.names)
-    doubts, correlation = [], problem.correlation
+    doubts, correlation, friction = [], problem.correlation, problem.friction
     if correlation >= FOLLOWS:
         rests = f"changed by no more than {2.0 * CHANGE:.0%}" if problem.change else "is exactly that of its file"
-        if problem.friction is None:
+        if friction is None:
             rests = "does not depend on the speed"
         doubts.append(
             f"the drive follows the motion (correlation {correlation:.2f}): gain and friction can hardly be separated, "
             f"and the intervals hold only if the friction {rests}; drive the motor independently of the motion"
         )
-    if problem.friction is None:
+    # an additional column: the speed, on which a constant hysteresis does not depend, or the friction of the file
+    columns = np.column_stack((problem.columns, -problem.velocity if friction is None else friction))
+    wider = estimated(columns, problem.target, problem.spread)
+    change, deviation = float(wider.coefficients[-1]), float(wider.deviations[-1])
+    known = wider.rank == columns.shape[1]
+    if friction is None:
         doubts += doubts_about_halves(problem.columns, problem.target, problem.names)
-        return doubts + _speed_dependent(problem)
+        if known and not abs(change) < _SURE * deviation:
+            doubts.append(
+                "the friction depends on the speed, which a hysteresis of constant width does not (with viscosity the "
+                f"gain would be {wider.coefficients[0]:.4g}); record the friction and give --friction"
+            )
+        return doubts
     # compare the halves with the identified friction, and with a friction scaled separately in each half
     plain = doubts_about_halves(problem.columns, problem.net(found), problem.names)
     if not plain and correlation <= FOLLOWS:
-        scaled = np.column_stack((problem.columns, -problem.friction))
+        scaled = np.column_stack((problem.columns, -friction))
         plain = doubts_about_halves(scaled, problem.gross, (*problem.names, "friction relative to its file"))
-    return doubts + plain + _changed(problem, problem.friction)
+    doubts += plain
+    if known and not abs(change) < max(_NOTABLE, _SURE * deviation):
+        how = "lower" if change > 0.0 else "higher"
+        doubts.append(
+            f"the friction is {abs(change):.0%} {how} than in its file (give or take {2.0 * deviation:.0%}); record it "
+            "anew, as warm as the joint is when it is driven"
+        )
+    return doubts
 
 
 def doubts_about_speed(velocity: Array, rest: float, held: bool) -> list[str]:
@@ -531,30 +546,4 @@ def doubts_about_halves(matrix: Array, target: Array, names: tuple[str, ...]) ->
         f"drift: the {name} is {one:.4g} in the first half and {other:.4g} in the second; let the joint run warm first"
         for name, one, other, differs in zip(names, first.coefficients, second.coefficients, significant, strict=True)
         if differs
-    ]
-
-
-def _changed(problem: MotorProblem, friction: Array) -> list[str]:
-    """Return a warning if the friction differs from that in its file."""
-    columns = np.column_stack((problem.columns, friction))
-    found = estimated(columns, problem.target, problem.spread)
-    change, deviation = float(found.coefficients[-1]), float(found.deviations[-1])
-    if found.rank < columns.shape[1] or abs(change) < max(_NOTABLE, _SURE * deviation):
-        return []
-    how = "lower" if change > 0.0 else "higher"
-    return [
-        f"the friction is {abs(change):.0%} {how} than in its file (give or take {2.0 * deviation:.0%}); record it "
-        "anew, as warm as the joint is when it is driven"
-    ]
-
-
-def _speed_dependent(problem: MotorProblem) -> list[str]:
-    """Return a warning if the constant hysteresis leaves speed-dependent friction in the gain."""
-    columns = np.column_stack((problem.columns, -problem.velocity))
-    found = estimated(columns, problem.target)
-    if found.rank < columns.shape[1] or abs(found.coefficients[-1]) < _SURE * found.deviations[-1]:
-        return []
-    return [
-        "the friction depends on the speed, which a hysteresis of constant width does not (with viscosity the gain "
-        f"would be {found.coefficients[0]:.4g}); record the friction and give --friction"
     ]

@@ -1,19 +1,77 @@
-"""Identified parameters of joints and handle; `calibration.parameter_files` stores them as TOML."""
+"""Parameter files: identification results as TOML, with a table for each joint and units in the keys.
+
+::
+
+    [provenance]
+    date = "2026-01-31T12:00:00+00:00"
+    method = "..."
+    device = "..."
+    data_files = ["knee.csv"]
+    data_sha256 = ["..."]
+
+    [provenance.versions]
+    haptics = "0.1.0"
+
+    [joint.knee]
+    rotary = true
+
+    [joint.knee.friction]
+    model = "stribeck"
+    coulomb_torque_nm = 0.85
+    viscosity_nms_per_rad = 17.8
+    static_torque_forward_nm = 1.27
+    static_torque_backward_nm = 1.95
+    stribeck_velocity_rad_per_s = 0.0175
+    warnings = []
+
+    [joint.knee.friction.interval_95]
+    coulomb_torque_nm = [0.843, 0.857]
+
+    [joint.knee.friction.fit]
+    samples = 6000
+    condition_number = 42.0
+
+    [joint.knee.motor]
+    drive_unit = "percent"
+    gain_nm_per_percent = 0.05
+    offset_torque_nm = 0.8
+
+    [handle]
+    mass_kg = 0.3
+    centre_z_m = 0.05
+    bias_force_x_n = 2.0
+    unknown = []
+    resting_wrench_n_nm = [2.0, -1.0, 0.06, 0.02, -0.05, 0.01]
+    warnings = []
+
+    [handle.standard_error]
+    mass_kg = 0.002
+
+    [handle.fit]
+    poses = 24
+
+A prismatic joint has forces: ``coulomb_force_n``, ``viscosity_ns_per_m``. Levels are positive. The friction F has the
+sign of the velocity, and an undriven joint exerts the torque -F.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.coupled import Coupling
-from calibration.friction.model import MODELS
-from calibration.handle import Handle
-from devices.common.parameter_keys import key
+from calibration.friction.model import DIMENSIONS, MODELS, negative
+from calibration.handle import NAMES, Handle
+from devices.common.parameter_keys import UNIT_WORDS, key, unit_key
 from haptics.errors import ConfigurationError
+from haptics.files import read_toml, write_atomically
 from haptics.friction.laws import CoulombViscous, GaussianStribeck, Law, Stribeck
 from haptics.settings import unknown_name
 
@@ -247,3 +305,304 @@ def _moved(joint: JointParameters, velocity: Array, sizes: Mapping[str, float]) 
         if name in found.values and name != "inertia" and size > 0.0
     ]
     return tuple(replace(joint, friction=one).friction_at(velocity) - here for one in moved)
+
+
+# --- file -------------------------------------------------------------------------------------------------------------
+
+_INTERVAL = "interval_95"
+_ERROR = "standard_error"
+_RESTING = "resting_wrench_n_nm"
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write_parameter_file(path: str | Path, file: ParameterFile) -> None:
+    """Write a parameter file atomically.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be written, or contains a negative level or viscosity.
+    """
+    write_atomically(path, format_parameter_file(file))
+
+
+def format_parameter_file(file: ParameterFile) -> str:
+    """Format a parameter file as TOML. `parse_parameter_file` restores the same numbers."""
+    tables: dict[str, Any] = {"provenance": vars(file.provenance)}
+    if file.coupling is not None:
+        tables["coupling"] = vars(file.coupling) | {"matrix": file.coupling.matrix.tolist()}
+    tables["joint"] = {joint.name: joint_table(joint) for joint in file.joints}
+    if file.handle is not None:
+        tables["handle"] = handle_table(file.handle)
+    return format_toml(tables)
+
+
+def joint_table(joint: JointParameters) -> dict[str, Any]:
+    """Return the table of a joint, with units in the keys."""
+    table: dict[str, Any] = {"rotary": joint.rotary}
+    for kind, found in (("friction", joint.friction), ("motor", joint.motor)):
+        if found is None:
+            continue
+        keys = parameter_keys(kind, found.model, joint.rotary)
+        if kind == "friction":
+            _require_friction(found, keys, f"joint.{joint.name}.friction")
+        table[kind] = {
+            _MODEL[kind]: found.model,
+            **{keys[name]: value for name, value in found.values.items()},
+            "warnings": list(found.warnings),
+            _INTERVAL: {keys[name]: list(interval) for name, interval in found.intervals.items()},
+            "fit": dict(found.facts),
+        }
+    return table
+
+
+def handle_table(handle: Handle) -> dict[str, Any]:
+    """Return the table of a handle."""
+    return {
+        **handle.values,
+        "unknown": list(handle.unknown),
+        _RESTING: list(handle.resting),
+        "warnings": list(handle.warnings),
+        _ERROR: dict(handle.errors),
+        "fit": dict(handle.facts),
+    }
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def read_parameter_file(path: str | Path) -> ParameterFile:
+    """Read a parameter file.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be read; names the file, the table, the wrong key and the allowed values.
+    """
+    return parse_parameter_file(read_toml(path, remedy="haptics calibrate friction makes such a file"), str(path))
+
+
+def parse_parameter_file(content: Mapping[str, Any], where: str) -> ParameterFile:
+    """Return the parameters in the tables of a file; `where` names it in messages.
+
+    Raises
+    ------
+    ConfigurationError
+        As in `read_parameter_file`.
+    """
+    try:
+        _require_known(content, ("provenance", "joint", "coupling", "handle"), "table")
+        facts = _table(content, "provenance")
+        provenance: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()
+        }
+        _require_known(provenance, Provenance.__dataclass_fields__, "provenance key")
+        joints = _table(content, "joint")
+        handle = _handle(_table(content, "handle")) if "handle" in content else None
+        if not joints and handle is None:
+            raise ConfigurationError("there is no table [joint.NAME].")
+        return ParameterFile(
+            Provenance(**provenance),
+            tuple(_joint(name, joints) for name in joints),
+            None if content.get("coupling") is None else read_coupling(_table(content, "coupling")),
+            handle,
+        )
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}: {error}") from error
+
+
+def read_coupling(table: Any) -> Coupling:
+    """Return the coupling from a table ``[coupling]`` with ``joints``, ``motors`` and ``matrix``.
+
+    Raises
+    ------
+    ConfigurationError
+        If the table is invalid.
+    """
+    if not isinstance(table, Mapping):
+        raise ConfigurationError(f"coupling = {table!r}: must be a table.")
+    _require_known(table, Coupling.__dataclass_fields__, "coupling key")
+    try:
+        joints, motors = (tuple(map(str, table[name])) for name in ("joints", "motors"))
+        return Coupling(joints, motors, np.array(table["matrix"], dtype=np.float64))
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, ConfigurationError):
+            raise
+        raise ConfigurationError(
+            "coupling: must have joints, motors (lists of names) and matrix (n rows of n)."
+        ) from error
+
+
+def _handle(table: dict[str, Any]) -> Handle:
+    errors = _table(table, _ERROR, f"handle.{_ERROR}")
+    _require_known(table, (*NAMES, "unknown", _RESTING, "warnings", _ERROR, "fit"), "handle key")
+    _require_known(errors, NAMES, f"handle.{_ERROR} key")
+    resting = table.get(_RESTING)
+    if not isinstance(resting, list) or len(resting) != 6:
+        raise ConfigurationError(f"handle.{_RESTING} = {resting!r}: must be six numbers.")
+    return Handle(
+        {name: _number(table[name], f"handle.{name}") for name in NAMES if name in table},
+        {name: _number(error, f"handle.{_ERROR}.{name}") for name, error in errors.items()},
+        _texts(table, "unknown", "handle"),
+        tuple(_number(one, f"handle.{_RESTING}") for one in resting),
+        _table(table, "fit", "handle.fit"),
+        _texts(table, "warnings", "handle"),
+    )
+
+
+def _joint(name: str, joints: dict[str, Any]) -> JointParameters:
+    where = f"joint.{name}"
+    table = _table(joints, name, where)
+    _require_known(table, ("rotary", "friction", "motor"), f"{where} key")
+    rotary = table.get("rotary", True)
+    if not isinstance(rotary, bool):
+        raise ConfigurationError(f"{where}.rotary = {rotary!r}: must be true or false.")
+    friction, motor = (_found(table, kind, rotary, where) for kind in ("friction", "motor"))
+    return JointParameters(name, rotary, friction, motor)
+
+
+def _found(joint: dict[str, Any], kind: str, rotary: bool, joint_name: str) -> Found | None:
+    if kind not in joint:
+        return None
+    where = f"{joint_name}.{kind}"
+    table = _table(joint, kind, where)
+    word = _MODEL[kind]
+    model = table.get(word)
+    if not isinstance(model, str):
+        raise ConfigurationError(f"{where}.{word} is missing: must be text.")
+    keys = parameter_keys(kind, model, rotary)
+    names = {key: name for name, key in keys.items()}
+    _require_known(table, (*names, word, "warnings", _INTERVAL, "fit"), f"{where} key")
+    values = {name: _number(table[key], f"{where}.{key}") for key, name in names.items() if key in table}
+    given = _table(table, _INTERVAL, f"{where}.{_INTERVAL}")
+    _require_known(given, names, f"{where}.{_INTERVAL} key")
+    intervals: dict[str, Interval] = {}
+    for each, value in given.items():
+        if not isinstance(value, list) or len(value) != 2:
+            raise ConfigurationError(f"{where}.{_INTERVAL}.{each} = {value!r}: must be two numbers.")
+        low, high = (_number(end, f"{where}.{_INTERVAL}.{each}") for end in value)
+        intervals[names[each]] = low, high
+    facts = _table(table, "fit", f"{where}.fit")
+    found = Found(model, values, intervals, facts, _texts(table, "warnings", where))
+    for name in MODELS[model].names if kind == "friction" else ("gain", "offset"):
+        if name not in found.values:
+            raise ConfigurationError(f"{where}.{keys[name]} is missing.")
+    if kind == "friction":
+        _require_friction(found, keys, where)
+    return found
+
+
+def _require_friction(found: Found, keys: Mapping[str, str], where: str) -> None:
+    """Raise `ConfigurationError` if a level or a viscosity is negative."""
+    for name in negative(found.values):
+        raise ConfigurationError(
+            f"{where}.{keys[name]} = {found.values[name]:g}: is no friction; must be at least 0: identify it again "
+            "without --unbounded."
+        )
+
+
+def _table(tables: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:
+    table = tables.get(name, {})
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{where or name} = {table!r}: must be a table.")
+    return table
+
+
+def _texts(table: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
+    texts = table.get(name, [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ConfigurationError(f"{where}.{name} = {texts!r}: must be a list of texts.")
+    return tuple(texts)
+
+
+def _require_known(table: Mapping[str, Any], allowed: Any, kind: str) -> None:
+    for name in table:
+        if name not in allowed:
+            raise unknown_name(kind, name, allowed)
+
+
+def _number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ConfigurationError(f"{where} = {value!r}: must be a finite number.")
+    return float(value)
+
+
+# --- keys -------------------------------------------------------------------------------------------------------------
+
+DRIVE_UNITS = ("percent", "count", "duty", "a", "v")
+
+MOTOR_DIMENSIONS = {"offset": "force", "hysteresis": "force", "back_emf_viscosity": "viscosity"}
+"""Dimensions of the parameters of a motor besides ``gain``."""
+
+
+def parameter_keys(kind: str, model: str, rotary: bool) -> dict[str, str]:
+    """Return the keys of the parameters of a ``friction`` model, or of a ``motor`` and its drive unit, by their names.
+
+    Raises
+    ------
+    ConfigurationError
+        If the model or the drive unit is unknown.
+    """
+    if kind == "friction":
+        if model not in MODELS:
+            raise unknown_name("friction model", model, MODELS)
+        return {name: key(name, DIMENSIONS[name], rotary) for name in (*MODELS[model].names, "inertia")}
+    if model not in DRIVE_UNITS:
+        raise unknown_name("drive unit", model, DRIVE_UNITS)
+    keys = {name: key(name, dimension, rotary) for name, dimension in MOTOR_DIMENSIONS.items()}
+    return {"gain": f"gain_{unit_key('force', rotary)}_per_{model}", **keys}
+
+
+def parameter_unit(name: str, rotary: bool, drive_unit: str = "") -> str:
+    """Return the unit of a friction or motor parameter in conventional notation."""
+    if name == "gain":
+        return f"{UNIT_WORDS[unit_key('force', rotary)]}/{UNIT_WORDS[drive_unit]}"
+    return UNIT_WORDS[unit_key({**DIMENSIONS, **MOTOR_DIMENSIONS}[name], rotary)]
+
+
+_MODEL = {"friction": "model", "motor": "drive_unit"}
+"""Key of the model of each kind of parameters."""
+
+
+# --- TOML -------------------------------------------------------------------------------------------------------------
+
+
+def format_toml(tables: Mapping[str, Any], prefix: str = "") -> str:
+    """Format nested tables as TOML: numbers, texts, flags, lists of them, and tables by name.
+
+    Values of None are omitted. Numbers are written with full precision.
+    """
+    values = {key: value for key, value in tables.items() if value is not None and not isinstance(value, Mapping)}
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in values.items()]
+    head = [f"[{prefix}]"] if prefix and lines else []
+    block = "\n".join([*head, *lines])
+    below = [
+        format_toml(table, f"{prefix}.{_key(key)}" if prefix else _key(key))
+        for key, table in tables.items()
+        if isinstance(table, Mapping)
+    ]
+    return "\n\n".join(filter(None, [block, *(text.rstrip("\n") for text in below)])) + "\n"
+
+
+def _key(key: str) -> str:
+    bare = key and key.isascii() and all(character.isalnum() or character in "-_" for character in key)
+    return key if bare else _quoted(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_value, value))}]"
+    return repr(int(value)) if isinstance(value, Integral) else repr(float(value))
+
+
+def _quoted(text: str) -> str:
+    escaped = (
+        f"\\{character}" if character in '"\\' else character if character.isprintable() else f"\\U{ord(character):08x}"
+        for character in text
+    )
+    return f'"{"".join(escaped)}"'

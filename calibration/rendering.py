@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.parameter_files import format_toml
-from devices.common.parameter_keys import key
+from calibration.friction.model import DIMENSIONS
+from calibration.parameters import format_toml
+from devices.common.parameter_keys import UNIT_WORDS, key, unit_key
 from haptics.device import Causality
 from haptics.elements.tables import make_element, make_law
 from haptics.errors import ConfigurationError
@@ -69,16 +70,6 @@ _SHARES = (0.0, 0.95)
 """Range of the fraction of the level that Iwan's stiff element carries."""
 
 _LEFT_OUT = ("offset", "harmonic_1_cos", "harmonic_1_sin", "harmonic_2_cos", "harmonic_2_sin", "inertia")
-
-_DIMENSIONS = {
-    "viscosity": "viscosity",
-    "viscosity_forward": "viscosity",
-    "viscosity_backward": "viscosity",
-    "stribeck_velocity": "velocity",
-    "presliding_distance": "distance",
-    "inertia": "inertia",
-}
-"""Dimensions of the identified parameters; unlisted parameters are levels."""
 
 
 @dataclass(frozen=True)
@@ -154,12 +145,10 @@ class SlidingFriction:
         """Convert identified parameters, named as in `calibration.friction.model.DIMENSIONS`."""
 
         def both(name: str, missing: tuple[float, float]) -> tuple[float, float]:
-            factor = conversion.factor(_DIMENSIONS.get(name, "force"))
-            found = [values.get(f"{name}_{side}", values.get(name)) for side in ("forward", "backward")]
-            forward, backward = (
-                default if value is None else factor * value for value, default in zip(found, missing, strict=True)
-            )
-            return forward, backward
+            factor = conversion.factor(DIMENSIONS.get(name, "force"))
+            found = (values.get(f"{name}_{side}", values.get(name)) for side in ("forward", "backward"))
+            pair = [factor * value if value is not None else missing[k] for k, value in enumerate(found)]
+            return pair[0], pair[1]
 
         coulomb = both("coulomb", (0.0, 0.0))
         velocity = values.get("stribeck_velocity", 0.0) * conversion.factor("velocity")
@@ -259,11 +248,9 @@ def felt_friction(
     warnings = []
     if breakaway > STRONG or breakaway < WEAK:
         proposed = float(f"{conversion.scale * COMFORTABLE / max(breakaway, _LEAST_FORCE):.2g}")
-        word = (
-            f"more than {STRONG:g} N, which many devices cannot give"
-            if breakaway > STRONG
-            else (f"less than {WEAK:g} N, which is hard to feel")
-        )
+        word = f"less than {WEAK:g} N, which is hard to feel"
+        if breakaway > STRONG:
+            word = f"more than {STRONG:g} N, which many devices cannot give"
         warnings.append(f"the break-away force is {breakaway:.3g} N, {word}: consider --scale {proposed:g}.")
     unit, left_out = "N m" if joint.rotary else "N", []
     if found.values.get("offset"):
@@ -283,22 +270,11 @@ def felt_friction(
         "friction_model": found.model,
         "data_files": [Path(source.path).name for source in known],
         "data_sha256": [source.sha256 for source in known],
-        "identified": {
-            key(name, _DIMENSIONS.get(name, "force"), joint.rotary): value for name, value in found.values.items()
-        },
+        "identified": {key(name, DIMENSIONS[name], joint.rotary): value for name, value in found.values.items()},
     }
-    return FeltFriction(
-        conversion,
-        law,
-        impedance,
-        admittance,
-        provenance,
-        level,
-        error,
-        tuple(left_out),
-        (*notes, *approximated),
-        tuple(warnings),
-    )
+    tables = law, impedance, admittance, provenance
+    approximated = (*notes, *approximated)
+    return FeltFriction(conversion, *tables, level, error, tuple(left_out), approximated, tuple(warnings))
 
 
 def read_provenance(tables: Mapping[str, Any], path: str | Path) -> tuple[str, Conversion, dict[str, float]]:
@@ -318,7 +294,7 @@ def read_provenance(tables: Mapping[str, Any], path: str | Path) -> tuple[str, C
             f"{path}: has no table [provenance] with joint, lever_arm_m, force_scale and identified; "
             "haptics calibrate friction --law writes such a file."
         ) from error
-    keys = {name: key(name, _DIMENSIONS.get(name, "force"), rotary) for name in _LEFT_OUT}
+    keys = {name: key(name, DIMENSIONS[name], rotary) for name in _LEFT_OUT}
     return joint, conversion, {name: float(identified[one]) for name, one in keys.items() if one in identified}
 
 
@@ -342,34 +318,19 @@ def _elements(part: float, distance: float, level: float) -> tuple[Table, Table,
         )
     share = min(max(1.0 - part / level, _SHARES[0]), _SHARES[1])
     damping = COUPLING_DAMPING * (1.0 + (soft / COUPLING_STIFFNESS if share > 0.0 else 0.0))
-    impedance = {
-        "model": "iwan",
-        "element": {
-            "stiffness": _rounded(soft),
-            "damping": _rounded(damping),
-            "count": 6,
-            "spread": 0.8,
-            "stiff_share": _rounded(share),
-            "stiff_stiffness": COUPLING_STIFFNESS,
-        },
-    }
+    iwan = {"stiffness": _rounded(soft), "damping": _rounded(damping), "count": 6, "spread": 0.8}
+    iwan |= {"stiff_share": _rounded(share), "stiff_stiffness": COUPLING_STIFFNESS}
     # At a reversal, one spring K dissipates 2 level^2/K less than dry friction; the identified law 2 part distance
     # less.
     equal = level**2 / (part * distance)
     stiffness = min(equal, LARGEST_ADMITTANCE_STIFFNESS)
-    admittance = {
-        "model": "D",
-        "element": {
-            "mass": MASS,
-            "stiffness": _rounded(stiffness),
-            "damping": _rounded(2.0 * DAMPING_RATIO * math.sqrt(stiffness * MASS)),
-        },
-    }
+    damping = 2.0 * DAMPING_RATIO * math.sqrt(stiffness * MASS)
+    spring = {"mass": MASS, "stiffness": _rounded(stiffness), "damping": _rounded(damping)}
     notes.append(
         f"on an admittance device the whole level builds up along one line over {1e3 * level / stiffness:.3g} mm, "
         f"instead of {part:.3g} N over {1e3 * distance:.3g} mm on average"
     )
-    return impedance, admittance, tuple(notes)
+    return {"model": "iwan", "element": iwan}, {"model": "D", "element": spring}, tuple(notes)
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------
@@ -487,36 +448,25 @@ def _rounded(value: float) -> float:
 def format_session(felt: FeltFriction, joint: JointParameters) -> str:
     """Return a session file, TOML with comments, for `haptics run --config`."""
     found, rotary, conversion = joint.known_friction(), joint.rotary, felt.conversion
-    unit = "N m" if rotary else "N"
-    words = {
-        "force": unit,
-        "viscosity": f"{unit} s/{'rad' if rotary else 'm'}",
-        "inertia": "kg m^2" if rotary else "kg",
-    }
-    words |= {"velocity": "rad/s" if rotary else "m/s", "distance": "rad" if rotary else "m"}
     files = ", ".join(felt.provenance["data_files"]) or "an unknown recording"
     lines = [f"Friction of the {'rotary' if rotary else 'sliding'} joint {joint.name!r}, identified from {files}."]
     for name, digest in zip(felt.provenance["data_files"], felt.provenance["data_sha256"], strict=True):
         lines.append(f"SHA-256 of {name!r}: {digest}")
     lines += ["", f"Identified (model {found.model}):"]
     for name, value in found.values.items():
-        dimension = _DIMENSIONS.get(name, "force")
-        lines.append(f"  {name.replace('_', ' ')} {value:.4g} {words[dimension]}")
+        unit = UNIT_WORDS[unit_key(DIMENSIONS[name], rotary)].replace("²", "^2")
+        lines.append(f"  {name.replace('_', ' ')} {value:.4g} {unit}")
     arm = f"a lever arm of {conversion.lever_arm:g} m" if rotary else "the slide itself"
-    lines += ["", f"Felt at {arm}, forces times {conversion.scale:g}. Mean level over the recorded motion: "]
-    lines[-1] += f"{felt.level:.4g} N."
-    for head, texts in (
-        ("Left out:", felt.left_out),
-        ("Approximated:", felt.approximated),
-        ("Warning:", felt.warnings),
-    ):
+    level = f"Mean level over the recorded motion: {felt.level:.4g} N."
+    lines += ["", f"Felt at {arm}, forces times {conversion.scale:g}. {level}"]
+    for head, texts in (("Left out", felt.left_out), ("Approximated", felt.approximated), ("Warning", felt.warnings)):
         if texts:
-            lines += ["", head, *(f"- {text}" for text in texts)]
+            lines += ["", f"{head}:", *(f"- {text}" for text in texts)]
     lines += ["", "[impedance] is used on devices that take forces, [admittance] on those that take positions."]
     comments = []
     for line in lines:
-        digest = line.startswith("SHA-256")
-        wrapped = [line] if digest or not line else textwrap.wrap(line, 110, subsequent_indent="  ")
+        whole = not line or line.startswith("SHA-256")
+        wrapped = [line] if whole else textwrap.wrap(line, 110, subsequent_indent="  ")
         comments += [f"# {text}".rstrip() for text in wrapped]
     tables = {name: getattr(felt, name) for name in ("law", "impedance", "admittance", "provenance")}
     return "\n".join([*comments, "", format_toml(tables)])

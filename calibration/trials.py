@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,10 +19,9 @@ from calibration.data.joint_recording import JointRecording, Source
 from calibration.friction import MODELS, FitSettings, FrictionFit, Motion, Samples, Travel, fit_friction, joined
 from calibration.identification import AUTOMATIC, IdentificationOptions, identify, samples_of
 from calibration.motions import Mover
-from calibration.motions.excitation import Excitation
-from calibration.motions.handle_motion import HandleExcitation
-from calibration.motor import MotorFit, identify_motor
-from calibration.parameters import JointParameters, friction_change, friction_spread
+from calibration.motions.excitation import Excitation, HandleExcitation
+from calibration.motor import MotorFit, identify_joint_motor, identify_motor
+from calibration.parameters import JointParameters
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
@@ -89,8 +88,20 @@ class FrictionScenario:
         """True parameters."""
         return {name: value for name, value in (TRUTH | dict(self.truth)).items() if value is not None}
 
+    @property
+    def options(self) -> IdentificationOptions:
+        """Options of the identification."""
+        return IdentificationOptions(self.model, AUTOMATIC if self.step else None)
+
+    def offsets_of(self, seed: int) -> Array:
+        """Return the true offset of each recording [N m]."""
+        return self.offsets * np.random.default_rng((seed, 1)).standard_normal(self.recordings)
+
 
 _NO_FALL = {"static_forward": None, "static_backward": None, "stribeck_velocity": None}
+_WIDE, _PRESLIDING = {"viscosity": 0.0, "stribeck_velocity": 0.2}, {"presliding": 0.4, "presliding_distance": 0.01}
+_plain = functools.partial(FrictionScenario, made_by="coulomb-viscous", model="coulomb-viscous")
+_presliding = functools.partial(FrictionScenario, truth=_PRESLIDING, made_by="stribeck-presliding")
 
 FRICTION_SCENARIOS = (
     FrictionScenario("plain: white noise, exact velocity"),
@@ -104,51 +115,27 @@ FRICTION_SCENARIOS = (
     FrictionScenario("errors of the torque with a memory (0.97 from sample to sample)", memory=0.97),
     FrictionScenario("encoder with steps of 0.05 degree", step=np.radians(0.05)),
     FrictionScenario("friction falls by 20 % while recording", drift=0.2),
-    FrictionScenario(
-        "bound active: no viscosity",
-        {**_NO_FALL, "viscosity": 0.0},
-        made_by="coulomb-viscous",
-        model="coulomb-viscous",
-    ),
-    FrictionScenario(
-        "near the bound: viscosity of one standard error",
-        {**_NO_FALL, "viscosity": 0.015},
-        made_by="coulomb-viscous",
-        model="coulomb-viscous",
-    ),
+    _plain("bound active: no viscosity", {**_NO_FALL, "viscosity": 0.0}),
+    _plain("near the bound: viscosity of one standard error", {**_NO_FALL, "viscosity": 0.015}),
     FrictionScenario(
         "bounds active: no viscosity, static level forward as the Coulomb level",
         {"viscosity": 0.0, "static_forward": 0.85},
     ),
     FrictionScenario(
-        "friction falls over the speeds of the recording (Stribeck velocity 0.2 rad/s), no viscosity",
-        {"viscosity": 0.0, "stribeck_velocity": 0.2},
+        "friction falls over the speeds of the recording (Stribeck velocity 0.2 rad/s), no viscosity", _WIDE
     ),
-    FrictionScenario(
-        "the same, with the model chosen automatically",
-        {"viscosity": 0.0, "stribeck_velocity": 0.2},
-        model=AUTOMATIC,
-    ),
-    FrictionScenario(
+    FrictionScenario("the same, with the model chosen automatically", _WIDE, model=AUTOMATIC),
+    _plain(
         "friction falls linearly with speed, fitted with Coulomb friction and viscosity",
         {**_NO_FALL, "viscosity": -0.8},
-        made_by="coulomb-viscous",
-        model="coulomb-viscous",
     ),
     FrictionScenario("three recordings with offsets of 0.5 N m", recordings=3, offsets=0.5, model="stribeck-offset"),
     FrictionScenario("torque clipped at 2.5 N m", clip=2.5),
-    FrictionScenario(
-        "presliding: 0.4 N m in 0.01 rad",
-        {"presliding": 0.4, "presliding_distance": 0.01},
-        made_by="stribeck-presliding",
-        model="stribeck-presliding",
-    ),
-    FrictionScenario(
+    _presliding("presliding: 0.4 N m in 0.01 rad", model="stribeck-presliding"),
+    _presliding(
         "presliding as above, three recordings with offsets of 0.5 N m, the model chosen automatically",
-        {"presliding": 0.4, "presliding_distance": 0.01},
         recordings=3,
         offsets=0.5,
-        made_by="stribeck-presliding",
         model=AUTOMATIC,
     ),
 )
@@ -167,43 +154,29 @@ def recorded(scenario: FrictionScenario, seed: int) -> list[JointRecording]:
     """Return the recordings of a joint that a hand moves back and forth, with random variations."""
     rng = np.random.default_rng(seed)
     time, angle, velocity = _by_hand(rng, _DURATION)
-    offsets = _offsets(scenario, seed)
     shocks = rng.standard_normal(len(time)) * np.sqrt(1.0 - scenario.memory**2)
     noise = np.empty_like(shocks)
     last = rng.standard_normal()
     for k, shock in enumerate(shocks):
         noise[k] = last = scenario.memory * last + shock
     fading = 1.0 - scenario.drift * (time / _DURATION - 0.5)
+    parts = np.array_split(np.arange(len(time)), scenario.recordings)
     found: list[JointRecording] = []
-    for part, offset in zip(np.array_split(np.arange(len(time)), scenario.recordings), offsets, strict=True):
+    for part, offset in zip(parts, scenario.offsets_of(seed), strict=True):
         motion = Motion(velocity[part], Travel.whole(angle[part]))
         friction = fading[part] * MODELS[scenario.made_by].evaluate(scenario.parameters, motion)
         effort = np.clip(-(friction + offset + _NOISE * noise[part]), -scenario.clip, scenario.clip)
-        position = angle[part]
-        if scenario.step:
-            position = np.round(position / scenario.step) * scenario.step
+        position = None  # positions are recorded only if the scenario needs them
+        if scenario.step or "presliding" in scenario.made_by:
+            position = np.round(angle[part] / scenario.step) * scenario.step if scenario.step else angle[part]
         source = Source(f"knee{len(found) + 1}.csv", "0" * 64)
-        # Positions are recorded only if the scenario needs them.
-        needed = scenario.step or "presliding" in scenario.made_by
-        found.append(
-            JointRecording(
-                "knee", True, time[part], velocity[part], effort, source, position=position if needed else None
-            )
-        )
+        found.append(JointRecording("knee", True, time[part], velocity[part], effort, source, position=position))
     return found
-
-
-def _offsets(scenario: FrictionScenario, seed: int) -> Array:
-    return scenario.offsets * np.random.default_rng((seed, 1)).standard_normal(scenario.recordings)
 
 
 def scenario_samples(scenario: FrictionScenario, seed: int) -> list[Samples]:
     """Return the samples of the recordings."""
-    return [samples_of(one, _options(scenario)) for one in recorded(scenario, seed)]
-
-
-def _options(scenario: FrictionScenario) -> IdentificationOptions:
-    return IdentificationOptions(scenario.model, AUTOMATIC if scenario.step else None)
+    return [samples_of(one, scenario.options) for one in recorded(scenario, seed)]
 
 
 @dataclass(frozen=True)
@@ -212,28 +185,14 @@ class FrictionCoverage:
 
     Attributes
     ----------
-    scenario : FrictionScenario
     held : tuple of dict
         For each trial, the intervals that contain the true value.
     doubted : tuple of bool
         For each trial, whether the fit failed or warned that intervals may be too narrow.
     """
 
-    scenario: FrictionScenario
     held: tuple[dict[str, bool], ...]
     doubted: tuple[bool, ...]
-
-    def row(self) -> str:
-        """Return the row of the table."""
-        count = len(self.held)
-
-        def share(names: Iterable[str]) -> str:
-            known = [one[name] for one in self.held for name in names if name in one]
-            return f"{sum(known) / len(known):.2f}" if known else ""
-
-        silent = sum(not all(one.values()) and not doubt for one, doubt in zip(self.held, self.doubted, strict=True))
-        shares = " | ".join(share(names) for names in _GROUPS.values())
-        return f"| {self.scenario.name} | {shares} | {sum(self.doubted)} of {count} | {silent} |"
 
 
 def friction_coverage(scenario: FrictionScenario, trials: int = FRICTION_TRIALS) -> FrictionCoverage:
@@ -241,10 +200,10 @@ def friction_coverage(scenario: FrictionScenario, trials: int = FRICTION_TRIALS)
     held: list[dict[str, bool]] = []
     doubted: list[bool] = []
     for seed in range(trials):
-        truth = scenario.parameters | {"offset": float(_offsets(scenario, seed).mean())}
+        truth = scenario.parameters | {"offset": float(scenario.offsets_of(seed).mean())}
         try:
             if scenario.model == AUTOMATIC:
-                fit = identify(recorded(scenario, seed), _options(scenario)).fit
+                fit = identify(recorded(scenario, seed), scenario.options).fit
             else:
                 fit = fit_friction(joined(scenario_samples(scenario, seed)), scenario.model)
         except ConfigurationError:
@@ -253,7 +212,7 @@ def friction_coverage(scenario: FrictionScenario, trials: int = FRICTION_TRIALS)
             continue
         held.append({name: low <= truth[name] <= high for name, (low, high) in fit.intervals.items() if name in truth})
         doubted.append(any(doubt.spoils_intervals for doubt in fit.doubts))
-    return FrictionCoverage(scenario, tuple(held), tuple(doubted))
+    return FrictionCoverage(tuple(held), tuple(doubted))
 
 
 def friction_table(
@@ -263,7 +222,12 @@ def friction_table(
     yield f"| recording | {' | '.join(_GROUPS)} | warned | missed in silence |"
     yield "|---" * (len(_GROUPS) + 3) + "|"
     for scenario in scenarios:
-        yield friction_coverage(scenario, trials).row()
+        of, shares = friction_coverage(scenario, trials), []
+        for names in _GROUPS.values():
+            known = [one[name] for one in of.held for name in names if name in one]
+            shares.append(f"{sum(known) / len(known):.2f}" if known else "")
+        silent = sum(not all(one.values()) and not doubt for one, doubt in zip(of.held, of.doubted, strict=True))
+        yield f"| {scenario.name} | {' | '.join(shares)} | {sum(of.doubted)} of {trials} | {silent} |"
 
 
 # --- motors -----------------------------------------------------------------------------------------------------------
@@ -358,14 +322,7 @@ def fitted(scenario: MotorScenario, seed: int) -> MotorFit:
     recording = driven(scenario, seed)
     if not scenario.with_file:
         return identify_motor(recording)
-    joint = joint_of(seed, scenario.model)
-    return identify_motor(
-        recording,
-        joint.friction_at,
-        rest=joint.dead_band,
-        friction_spread=friction_spread(joint, recording.velocity),
-        friction_change=friction_change(joint, recording.velocity),
-    )
+    return identify_joint_motor(recording, joint_of(seed, scenario.model))
 
 
 def _noise(rng: np.random.Generator, samples: int, memory: float) -> Array:
@@ -392,8 +349,6 @@ class MotorCoverage:
 
     Attributes
     ----------
-    scenario : MotorScenario
-        Conditions of the recordings.
     errors : tuple of float
         Error of the gain in each trial, relative to the true gain.
     held : tuple of bool
@@ -402,7 +357,6 @@ class MotorCoverage:
         Whether there was a warning.
     """
 
-    scenario: MotorScenario
     errors: tuple[float, ...]
     held: tuple[bool, ...]
     warned: tuple[bool, ...]
@@ -412,25 +366,13 @@ class MotorCoverage:
         """Number of trials in which the interval missed the true gain without a warning."""
         return sum(not held and not warned for held, warned in zip(self.held, self.warned, strict=True))
 
-    def row(self) -> str:
-        """Return the row of the table."""
-        count, sizes = len(self.errors), np.abs(self.errors)
-        return (
-            f"| {self.scenario.name} | {np.median(self.errors):+.1%} | {self.errors[int(np.argmax(sizes))]:+.1%} "
-            f"| {sum(self.held)} of {count} | {sum(self.warned)} of {count} | {self.silent_misses} |"
-        )
-
 
 def motor_coverage(scenario: MotorScenario, trials: int = MOTOR_TRIALS) -> MotorCoverage:
     """Run the trials of a scenario."""
     fits = [fitted(scenario, seed) for seed in range(trials)]
-    intervals = [fit.intervals["gain"] for fit in fits]
-    return MotorCoverage(
-        scenario,
-        tuple(fit.values["gain"] / GAIN - 1.0 for fit in fits),
-        tuple(low <= GAIN <= high for low, high in intervals),
-        tuple(bool(fit.found().warnings) for fit in fits),
-    )
+    errors = tuple(fit.values["gain"] / GAIN - 1.0 for fit in fits)
+    held = tuple(low <= GAIN <= high for low, high in (fit.intervals["gain"] for fit in fits))
+    return MotorCoverage(errors, held, tuple(bool(fit.found().warnings) for fit in fits))
 
 
 def motor_table(scenarios: Iterable[MotorScenario] = MOTOR_SCENARIOS, trials: int = MOTOR_TRIALS) -> Iterator[str]:
@@ -438,7 +380,12 @@ def motor_table(scenarios: Iterable[MotorScenario] = MOTOR_SCENARIOS, trials: in
     yield "| recording | gain: median error | worst | interval holds it | warned | missed in silence |"
     yield "|---|---|---|---|---|---|"
     for scenario in scenarios:
-        yield motor_coverage(scenario, trials).row()
+        of = motor_coverage(scenario, trials)
+        worst = of.errors[int(np.argmax(np.abs(of.errors)))]
+        yield (
+            f"| {scenario.name} | {np.median(of.errors):+.1%} | {worst:+.1%} | {sum(of.held)} of {trials} "
+            f"| {sum(of.warned)} of {trials} | {of.silent_misses} |"
+        )
 
 
 # --- handles ----------------------------------------------------------------------------------------------------------
@@ -481,14 +428,10 @@ HANDLES = (Handle("no dry friction", 0.0, "viscous"), Handle("0.3 N of dry frict
 
 def varied(excitation: Excitation, seed: int) -> Excitation:
     """Return an excitation with settings varied by up to a fifth."""
-    slowest, fastest, time, acceleration = np.random.default_rng(seed).uniform(0.8, 1.2, 4).tolist()
-    return replace(
-        excitation,
-        slowest=excitation.slowest * slowest,
-        fastest=excitation.fastest * fastest,
-        stroke_time=excitation.stroke_time * time,
-        acceleration=excitation.acceleration * acceleration,
-    )
+    names = ("slowest", "fastest", "stroke_time", "acceleration")
+    factors = np.random.default_rng(seed).uniform(0.8, 1.2, len(names)).tolist()
+    varied = {name: getattr(excitation, name) * factor for name, factor in zip(names, factors, strict=True)}
+    return replace(excitation, **varied)
 
 
 def fits_of(handle: Handle, seed: int, excitation: Excitation = _USUAL) -> list[FrictionFit]:
@@ -498,19 +441,15 @@ def fits_of(handle: Handle, seed: int, excitation: Excitation = _USUAL) -> list[
     mover = Mover.of("virtual-joystick", {"hand": _NOBODY, **friction})
     with tempfile.TemporaryDirectory() as place:
         measured = HandleExcitation(varied(excitation, seed)).run(mover, Path(place) / "run")
-    settings = _HANDLE_OPTIONS.settings or FitSettings()
-    return [
-        fit_friction(joined([samples_of(one, _HANDLE_OPTIONS) for one in rounds]), handle.model, settings)
-        for rounds in measured.values()
-    ]
+    samples = [joined([samples_of(one, _HANDLE_OPTIONS) for one in rounds]) for rounds in measured.values()]
+    return [fit_friction(one, handle.model, _HANDLE_OPTIONS.settings) for one in samples]
 
 
-def held(handle: Handle, fits: Iterable[FrictionFit]) -> dict[str, float]:
+def held(handle: Handle, fits: Sequence[FrictionFit]) -> dict[str, float]:
     """Return the coverage of the interval of each parameter."""
-    every = list(fits)
+    ends = {name: [fit.intervals[name] for fit in fits] for name in handle.truth}
     return {
-        name: float(np.mean([fit.intervals[name][0] <= truth <= fit.intervals[name][1] for fit in every]))
-        for name, truth in handle.truth.items()
+        name: float(np.mean([low <= truth <= high for low, high in ends[name]])) for name, truth in handle.truth.items()
     }
 
 

@@ -25,7 +25,7 @@ KINDS = {
 Each has the functions ``KIND_options`` and ``run_KIND`` in a module of this package.
 """
 
-_MODULES = {"coupled": "friction", "check": "friction", "servo": "arm"}
+_MODULES = {"coupled": "friction", "check": "friction", "arm": "device", "servo": "device"}
 """Modules of sub-commands that have no module of that name."""
 
 

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apps.calibrate.moving import add_device_options, measure
 from apps.calibrate.options import (
     AUTOMATIC,
     add_data_options,
+    add_device_options,
     add_fit_options,
     add_result_options,
     behind,
     by_joint,
     chosen,
     identification_options,
+    measure,
     measured,
-    parse_columns,
     recordings,
     require_place,
 )
@@ -38,7 +38,6 @@ from apps.calibrate.results import (
     describe_candidates,
     describe_error,
     effort_word,
-    ending,
     names_of,
     provenance,
 )
@@ -64,7 +63,13 @@ def friction_options(parser: argparse.ArgumentParser) -> None:
     add_device_options(parser)
     add_result_options(parser)
     add_fit_options(parser)
-    add_law_options(parser)
+    text = "session file to write, which renders the friction: haptics run --config FILE.toml"
+    parser.add_argument("--law", metavar="FILE.toml", type=Path, help=text)
+    text = "recorded motion to write, for a virtual device: haptics run --config FILE.toml --hand FILE.csv"
+    parser.add_argument("--law-hand", metavar="FILE.csv", type=Path, help=text)
+    text = "distance from the axis at which the friction is felt [m]"
+    parser.add_argument("--lever-arm", metavar="M", type=float, help=text)
+    parser.add_argument("--scale", metavar="S", type=float, default=1.0, help="factor on the rendered forces (1)")
 
 
 def run_friction(options: argparse.Namespace) -> Answer:
@@ -80,7 +85,7 @@ def run_friction(options: argparse.Namespace) -> Answer:
         joints = by_joint(options)
     require_law(options, joints)
     identified = identify_all(joints, identification)
-    answer = deliver(options, identified, identification)
+    answer = deliver_friction(options, identified, identification)
     return answer if options.law is None else write_law(options, identified[0], answer)
 
 
@@ -91,9 +96,7 @@ def options_for_device(
 
     Velocities are derived from smoothed positions, if available, and the moving mass is identified.
     """
-    from calibration.friction import FitSettings
-
-    settings = identification.settings or FitSettings()
+    settings = identification.settings
     positions = any(one.position is not None for rounds in joints.values() for one in rounds)
     return replace(
         identification,
@@ -142,7 +145,7 @@ def identify_all(
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-def deliver(
+def deliver_friction(
     options: argparse.Namespace,
     identified: Sequence[IdentifiedFriction],
     identification: IdentificationOptions,
@@ -161,33 +164,25 @@ def deliver(
     coupling : Coupling, optional
         Coupling between motors and joints, if any.
     """
-    from calibration.parameter_files import write_parameter_file
+    from apps.calibrate.report import deliver, friction_pages
     from calibration.parameters import ParameterFile
 
     joints = tuple(one.parameters() for one in identified)
-    errors = check_all(options, joints, identification, coupling)
-    sources = [recording.source for one in identified for recording in one.recordings]
-    method = METHOD.format(loss=options.loss)
-    file = ParameterFile(provenance(method, sources, options.identity), joints, coupling)
-    write_parameter_file(options.out, file)
-    if options.report is not None:
-        from apps.calibrate.report import friction_pages, write_report
-
-        write_report(options.report, file, friction_pages(identified, joints, errors))
-    result = {
-        "out": str(options.out),
-        "report": None if options.report is None else str(options.report),
-        "data": list(dict.fromkeys(source.path for source in sources)),
-        "joints": [
+    errors: dict[str, dict[str, PredictionError]] = {joint.name: {} for joint in joints}  # on the files of --check
+    for path, name in zip(options.check, names_of(options.check), strict=True):
+        for checked, error in check_file(options, path, joints, identification, coupling).items():
+            errors[checked][name] = error
+    objects, lines = [], []
+    for joint, one in zip(joints, identified, strict=True):
+        checks, candidates = errors[joint.name], one.choice.candidates
+        offset = key("offset", "force", joint.rotary)
+        objects.append(
             {
                 **as_object(joint),
-                "checks": {name: error.relative for name, error in errors[joint.name].items()},
+                "checks": {name: error.relative for name, error in checks.items()},
                 "checks_own_offset": {
-                    name: {
-                        "relative_error": error.relative_own_offset,
-                        key("offset", "force", joint.rotary): error.offset,
-                    }
-                    for name, error in errors[joint.name].items()
+                    name: {"relative_error": error.relative_own_offset, offset: error.offset}
+                    for name, error in checks.items()
                 },
                 "models": {name: score for name, score in one.choice.scores.items() if math.isfinite(score)},
                 "candidates": [
@@ -197,39 +192,18 @@ def deliver(
                         "relative_error_cross_validated": candidate.score,
                         "reason": candidate.reason,
                     }
-                    for candidate in one.choice.candidates
+                    for candidate in candidates
                     if math.isfinite(candidate.score)
                 ],
             }
-            for joint, one in zip(joints, identified, strict=True)
-        ],
-    }
-    lines = []
-    for joint, one in zip(joints, identified, strict=True):
-        lines += describe(joint, errors[joint.name])
-        if len(one.choice.candidates) > 1:
-            lines += describe_candidates(one.choice.candidates)
-    return Answer(result, "\n".join([*lines, *ending(options.out, options.report)]))
+        )
+        lines += describe(joint, checks)
+        lines += describe_candidates(candidates) if len(candidates) > 1 else []
 
-
-def check_all(
-    options: argparse.Namespace,
-    joints: Sequence[JointParameters],
-    identification: IdentificationOptions,
-    coupling: Coupling | None,
-) -> dict[str, dict[str, PredictionError]]:
-    """Return the prediction errors of each joint on the recordings of ``--check``.
-
-    Raises
-    ------
-    ConfigurationError
-        If a recording cannot be used.
-    """
-    errors: dict[str, dict[str, PredictionError]] = {joint.name: {} for joint in joints}
-    for path, name in zip(options.check, names_of(options.check), strict=True):
-        for joint, error in check_file(options, path, joints, identification, coupling).items():
-            errors[joint][name] = error
-    return errors
+    sources = [recording.source for one in identified for recording in one.recordings]
+    file = ParameterFile(provenance(METHOD.format(loss=options.loss), sources, options.identity), joints, coupling)
+    data = list(dict.fromkeys(source.path for source in sources))
+    return deliver(options, file, objects, lines, lambda: friction_pages(identified, joints, errors), data=data)
 
 
 def check_file(
@@ -271,26 +245,6 @@ def check_file(
 # --- session file -----------------------------------------------------------------------------------------------------
 
 
-def add_law_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the session file."""
-    parser.add_argument(
-        "--law",
-        metavar="FILE.toml",
-        type=Path,
-        help="session file to write, which renders the friction: haptics run --config FILE.toml",
-    )
-    parser.add_argument(
-        "--law-hand",
-        metavar="FILE.csv",
-        type=Path,
-        help="recorded motion to write, for a virtual device: haptics run --config FILE.toml --hand FILE.csv",
-    )
-    parser.add_argument(
-        "--lever-arm", metavar="M", type=float, help="distance from the axis at which the friction is felt [m]"
-    )
-    parser.add_argument("--scale", metavar="S", type=float, default=1.0, help="factor on the rendered forces (1)")
-
-
 def require_law(options: argparse.Namespace, joints: dict[str, list[JointRecording]]) -> None:
     """Validate the options of the session file before the identification.
 
@@ -328,9 +282,8 @@ def write_law(options: argparse.Namespace, identified: IdentifiedFriction, answe
     if options.law_hand is not None:
         write_atomically(options.law_hand, format_hand(recordings[0], conversion))
         lines.append(f"Motion:     {options.law_hand} (--hand {options.law_hand})")
-    lines += [f"  left out: {text}" for text in felt.left_out]
-    lines += [f"  approximated: {text}" for text in felt.approximated]
-    lines += [f"  warning: {text}" for text in felt.warnings]
+    for word, texts in (("left out", felt.left_out), ("approximated", felt.approximated), ("warning", felt.warnings)):
+        lines += [f"  {word}: {text}" for text in texts]
     hand = None if options.law_hand is None else str(options.law_hand)
     result = {**answer.result, "law": str(options.law), "law_hand": hand, "law_warnings": list(felt.warnings)}
     return replace(answer, result=result, text="\n".join([answer.text, *lines]))
@@ -341,12 +294,8 @@ def write_law(options: argparse.Namespace, identified: IdentifiedFriction, answe
 
 def coupled_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    parser.add_argument(
-        "--coupling",
-        metavar="NAME|FILE.toml",
-        required=True,
-        help="icub-torso, icub-left-shoulder, icub-right-shoulder, or a file with joints, motors and matrix",
-    )
+    text = "icub-torso, icub-left-shoulder, icub-right-shoulder, or a file with joints, motors and matrix"
+    parser.add_argument("--coupling", metavar="NAME|FILE.toml", required=True, help=text)
     add_data_options(parser, "recording of all joints while one motor at a time moves and the others are held")
     add_result_options(parser)
     add_fit_options(parser)
@@ -354,9 +303,21 @@ def coupled_options(parser: argparse.ArgumentParser) -> None:
 
 def run_coupled(options: argparse.Namespace) -> Answer:
     """Identify the friction of motors behind a coupling."""
+    from calibration.coupled import COUPLINGS
+    from calibration.parameters import read_coupling
+
     require_places(options)
-    identification = identification_options(options)
-    coupling = coupling_of(options.coupling)
+    identification, text = identification_options(options), options.coupling
+    if text in COUPLINGS:
+        coupling = COUPLINGS[text]
+    elif text.endswith(".toml"):
+        content = read_toml(text, f"--coupling = {text!r}")
+        try:
+            coupling = read_coupling(content.get("coupling", content))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{text}: {error}") from error
+    else:
+        raise unknown_name("coupling", text, [*COUPLINGS, "FILE.toml"])
     joints = by_joint(options)
     motors: dict[str, list[JointRecording]] = {}
     for number in range(len(options.data)):
@@ -364,32 +325,10 @@ def run_coupled(options: argparse.Namespace) -> Answer:
         for motor in found:
             motors.setdefault(motor.joint, []).append(motor)
     in_order = {name: motors[name] for name in coupling.motors if name in motors}
-    answer = deliver(options, identify_all(in_order, left), identification, coupling)
+    answer = deliver_friction(options, identify_all(in_order, left), identification, coupling)
     missing = [name for name in coupling.motors if name not in motors]
     note = f"\nNot identified, because they never moved alone: {', '.join(missing)}" if missing else ""
     return replace(answer, result={**answer.result, "missing": missing}, text=answer.text + note)
-
-
-def coupling_of(text: str) -> Coupling:
-    """Return a coupling by name, or read it from a TOML file.
-
-    Raises
-    ------
-    ConfigurationError
-        If the coupling is unknown or the file is invalid.
-    """
-    from calibration.coupled import COUPLINGS
-    from calibration.parameter_files import read_coupling
-
-    if text in COUPLINGS:
-        return COUPLINGS[text]
-    if not text.endswith(".toml"):
-        raise unknown_name("coupling", text, [*COUPLINGS, "FILE.toml"])
-    content = read_toml(text, f"--coupling = {text!r}")
-    try:
-        return read_coupling(content.get("coupling", content))
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{text}: {error}") from error
 
 
 # --- validation -------------------------------------------------------------------------------------------------------
@@ -403,7 +342,7 @@ def check_options(parser: argparse.ArgumentParser) -> None:
 
 def run_check(options: argparse.Namespace) -> Answer:
     """Compare predicted and measured torques."""
-    from calibration.parameter_files import read_parameter_file
+    from calibration.parameters import read_parameter_file
     from calibration.terms.model import holds_terms
 
     if holds_terms(options.parameters):
@@ -422,22 +361,17 @@ def run_check(options: argparse.Namespace) -> Answer:
         for name, errors in files.items()
         for joint, error in errors.items()
     ]
-    result = {
-        "parameters": str(options.parameters),
-        "relative_errors": {
-            name: {joint: error.relative for joint, error in errors.items()} for name, errors in files.items()
-        },
-        "relative_errors_own_offset": {
-            name: {joint: error.relative_own_offset for joint, error in errors.items()}
-            for name, errors in files.items()
-        },
-    }
+    result: dict[str, object] = {"parameters": str(options.parameters)}
+    for name, attribute in (("relative_errors", "relative"), ("relative_errors_own_offset", "relative_own_offset")):
+        result[name] = {
+            file: {joint: getattr(error, attribute) for joint, error in errors.items()}
+            for file, errors in files.items()
+        }
     return Answer(result, "\n".join(lines))
 
 
 def _check_terms(options: argparse.Namespace) -> Answer:
     """Validate term models, as written by ``haptics calibrate terms``."""
-    from calibration.data.reading import read_joint_recordings
     from calibration.terms.model import read_term_file
 
     if options.smooth is not None or options.inertia:
@@ -445,7 +379,7 @@ def _check_terms(options: argparse.Namespace) -> Answer:
     models = read_term_file(options.parameters)
     files: dict[str, dict[str, float]] = {}
     for path, name in zip(options.data, names_of(options.data), strict=True):
-        seen = {one.joint: one for one in read_joint_recordings(path, parse_columns(options.columns), options.joints)}
+        seen = {one.joint: one for one in measured(options, path)}
         if not seen.keys() & models.keys():
             raise ConfigurationError(
                 f"{path}: has the joints {', '.join(seen)}; the models are of {', '.join(models)}."

@@ -12,8 +12,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.calibrate.moving import new_recording, orderly_end, print_message
-from apps.calibrate.options import require_place
+from apps.calibrate.options import add_out, new_recording, orderly_end, print_message, repeatable, require_place
 from apps.shared.command import Answer
 from apps.shared.terminal import Line
 from haptics.errors import ConfigurationError, HapticError
@@ -32,50 +31,24 @@ NAME = "pid-joystick"
 def joystick_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     add = parser.add_argument
-    add("--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write")
-    add("--travel-x", metavar="M", type=float, help="travel of the handle from left to right, stop to stop")
-    add("--travel-y", metavar="M", type=float, help="travel towards you and away, stop to stop")
-    add("--rim-radius", metavar="M", type=float, help="radius of the rim, for a wheel")
-    add(
-        "--turn",
-        metavar="DEG",
-        type=float,
-        default=90.0,
-        help=("angle to which a wheel is turned in both directions (90)"),
-    )
+    add_out(parser, "parameter file to write")
+    for flag, metavar, default, text in (
+        ("--travel-x", "M", None, "travel of the handle from left to right, stop to stop"),
+        ("--travel-y", "M", None, "travel towards you and away, stop to stop"),
+        ("--rim-radius", "M", None, "radius of the rim, for a wheel"),
+        ("--turn", "DEG", 90.0, "angle to which a wheel is turned in both directions (90)"),
+        ("--weight", "KG", None, "determine the scale with a weight of this mass"),
+        ("--stated-max-force", "N", None, "largest force in every direction, as the manufacturer states it"),
+        ("--push-level", "PART", 0.3, "strongest push, as a fraction of full force (0.3)"),
+    ):
+        add(flag, metavar=metavar, type=float, default=default, help=text)
     add("--gate", metavar="SHAPE", default="square", help="shape of the gate that bounds the handle: square or round")
-    add("--weight", metavar="KG", type=float, help="determine the scale with a weight of this mass")
-    add(
-        "--stated-max-force",
-        metavar="N",
-        type=float,
-        help=("largest force in every direction, as the manufacturer states it"),
-    )
-    add(
-        "--push-level",
-        metavar="PART",
-        type=float,
-        default=0.3,
-        help="strongest push, as a fraction of full force (0.3)",
-    )
     add("--yes", action="store_true", help="skip the question whether the handle moved in the displayed direction")
-    add(
-        "--set",
-        dest="assignments",
-        metavar="device.NAME=VALUE",
-        action="append",
-        default=[],
-        help="a setting of the device, for instance device.serial=2F003A or device.emulated=true (repeatable)",
-    )
+    text = "a setting of the device, for instance device.serial=2F003A or device.emulated=true (repeatable)"
+    repeatable(parser, "--set", "assignments", "device.NAME=VALUE", text)
     add("--record", metavar="FOLDER", type=Path, default=Path("recordings"), help="folder of the recordings")
-    add(
-        "--fault",
-        dest="faults",
-        metavar="NAME@SECONDS[+DURATION]",
-        action="append",
-        default=[],
-        help="inject a fault while the stick is pushed, as haptics run does (repeatable)",
-    )
+    text = "inject a fault while the stick is pushed, as haptics run does (repeatable)"
+    repeatable(parser, "--fault", "faults", "NAME@SECONDS[+DURATION]", text)
 
 
 def run_joystick(options: argparse.Namespace) -> Answer:
@@ -135,7 +108,7 @@ def _bench_and_person(
 
     An emulated stick has an emulated user.
     """
-    from calibration.joystick.emulated import EmulatedPerson, operated
+    from calibration.joystick.person import EmulatedPerson, operated
     from calibration.joystick.procedure import Bench
     from calibration.motions import Mover
     from devices.faults import parse_fault

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apps.calibrate.options import add_source_options, by_joint, require_place
+from apps.calibrate.options import add_out, add_source_options, by_joint, require_place
+from apps.calibrate.results import units_of
 from apps.shared.command import Answer
 from haptics.errors import ConfigurationError
 from haptics.files import read_toml
@@ -23,17 +24,11 @@ if TYPE_CHECKING:
 def loops_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     add_source_options(parser, "recording of the joint")
-    parser.add_argument(
-        "--recording",
-        metavar="FOLDER",
-        type=Path,
-        required=True,
-        help=("recording of the session that renders the friction"),
-    )
-    parser.add_argument(
-        "--law", metavar="FILE.toml", type=Path, required=True, help="session file of haptics calibrate friction --law"
-    )
-    parser.add_argument("--out", metavar="FILE.png", type=Path, required=True, help="picture to write, PNG or SVG")
+    text = "recording of the session that renders the friction"
+    parser.add_argument("--recording", metavar="FOLDER", type=Path, required=True, help=text)
+    text = "session file of haptics calibrate friction --law"
+    parser.add_argument("--law", metavar="FILE.toml", type=Path, required=True, help=text)
+    add_out(parser, "picture to write, PNG or SVG", "FILE.png")
 
 
 def run_loops(options: argparse.Namespace) -> Answer:
@@ -59,7 +54,7 @@ def run_loops(options: argparse.Namespace) -> Answer:
     rendered = _rendered(Recording(options.recording), conversion, parts[0])
     found = compare_loops(measured, rendered)
     _draw(options.out, found, measured, rendered, conversion.rotary)
-    effort, unit = ("N m", "J") if conversion.rotary else ("N", "J")
+    effort = units_of(conversion.rotary)[2]
     percent = 100.0 * found.difference
     result = {
         "joint": recordings[0].joint,
@@ -71,7 +66,7 @@ def run_loops(options: argparse.Namespace) -> Answer:
     }
     text = (
         f"{recordings[0].joint}: the loops differ by {percent:.1f} % of the level of {found.level:.3g} {effort} (rms)\n"
-        f"  enclosed: {found.area_measured:.4g} {unit} measured, {found.area_rendered:.4g} {unit} rendered\n"
+        f"  enclosed: {found.area_measured:.4g} J measured, {found.area_rendered:.4g} J rendered\n"
         f"Picture: {options.out}"
     )
     return Answer(result, text)
@@ -117,7 +112,7 @@ def _draw(path: Path, found: Comparison, measured: Motion, rendered: Motion, rot
 
     figure = new_figure(8.0, 5.2)
     axes = figure.add_subplot()
-    effort, place = ("N m", "rad") if rotary else ("N", "m")
+    place, _, effort = units_of(rotary)
     dots(axes, measured.position, measured.friction, PALE, "measured, all samples")
     dots(axes, rendered.position, rendered.friction, GREEN, "rendered, all ticks")
     for loop, colour, label in ((found.measured, BLUE, "measured"), (found.rendered, ORANGE, "rendered")):

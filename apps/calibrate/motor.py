@@ -15,8 +15,7 @@ from haptics.errors import ConfigurationError
 if TYPE_CHECKING:
     from calibration.data.joint_recording import JointRecording, Source
     from calibration.identification import IdentificationOptions
-    from calibration.motor import MotorFit
-    from calibration.parameters import Found, JointParameters, ParameterFile
+    from calibration.parameters import Found, ParameterFile
 
     _Opened = dict[str, tuple[Found, Source]]
 
@@ -26,33 +25,28 @@ _METHODS = {
 }
 """Method description, keyed by whether the friction was known and the joint moved."""
 
+_EMF = "back_emf_viscosity"
+
 
 def motor_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     add_data_options(parser, "recording of joints driven by their motors, with a column such as pwm_percent")
     add_result_options(parser)
-    parser.add_argument(
-        "--friction",
-        metavar="FILE.toml",
-        type=Path,
-        help="friction of the joints, from haptics calibrate friction",
+    text = "friction of the joints, from haptics calibrate friction"
+    parser.add_argument("--friction", metavar="FILE.toml", type=Path, help=text)
+    text = (
+        "recording of the joints moved by hand with open windings (no current): separates back-EMF and viscous friction"
     )
-    parser.add_argument(
-        "--open-windings",
-        metavar="FILE",
-        help=(
-            "recording of the joints moved by hand with open windings (no current): separates back-EMF and "
-            "viscous friction"
-        ),
-    )
+    parser.add_argument("--open-windings", metavar="FILE", help=text)
 
 
 def run_motor(options: argparse.Namespace) -> Answer:
     """Identify motors and write their parameters."""
-    from apps.calibrate.results import as_object, describe, ending, provenance
+    from apps.calibrate.report import deliver, motor_pages
+    from apps.calibrate.results import as_object, describe, provenance
     from calibration.identification import identify
-    from calibration.parameter_files import read_parameter_file, write_parameter_file
-    from calibration.parameters import ParameterFile, Provenance
+    from calibration.motor import back_emf, identify_joint_motor, identify_motor
+    from calibration.parameters import JointParameters, ParameterFile, Provenance, read_parameter_file
 
     require_places(options)
     if len(options.data) > 1:
@@ -62,7 +56,13 @@ def run_motor(options: argparse.Namespace) -> Answer:
     identification = identification_options(options)
     known = None if options.friction is None else read_parameter_file(options.friction)
     recordings = _measured(options, options.data[0], known, identification)
-    fits = [_fit(one, known, identification.inertia) for one in recordings]
+    inertia = identification.inertia
+    fits = [
+        identify_motor(one, inertia=inertia)
+        if known is None
+        else identify_joint_motor(one, known.joint(one.joint), inertia)
+        for one in recordings
+    ]
     opened: _Opened = {}
     if options.open_windings is not None and known is not None:
         for recording in _measured(options, options.open_windings, known, identification):
@@ -70,7 +70,15 @@ def run_motor(options: argparse.Namespace) -> Answer:
             model = known.joint(recording.joint).known_friction().model
             identified = identify([recording], replace(identification, model=model, smooth=None)).parameters()
             opened[recording.joint] = identified.known_friction(), recording.source
-    joints = [_joint(fit, known, opened) for fit in fits]
+    joints = []
+    for fit in fits:
+        name, motor = fit.recording.joint, fit.found()
+        if name in opened and known is not None:
+            emf, interval = back_emf(known.joint(name).known_friction(), opened[name][0])
+            values, intervals = ({**motor.values, _EMF: emf}, {**motor.intervals, _EMF: interval})
+            motor = replace(motor, values=values, intervals=intervals)
+        joint = JointParameters(name, fit.recording.rotary) if known is None else known.joint(name)
+        joints.append(replace(joint, motor=motor))
     file = ParameterFile(Provenance(), tuple(joints)) if known is None else known
     updated = {joint.name: joint for joint in joints}
     method = "; ".join(dict.fromkeys(_METHODS["hysteresis" not in fit.values] for fit in fits))
@@ -80,18 +88,10 @@ def run_motor(options: argparse.Namespace) -> Answer:
         joints=tuple(updated.get(joint.name, joint) for joint in file.joints),
         provenance=provenance(method, sources, options.identity, file.provenance),
     )
-    write_parameter_file(options.out, file)
-    if options.report is not None:
-        from apps.calibrate.report import motor_pages, write_report
 
-        write_report(options.report, file, motor_pages(fits, joints))
-    result = {
-        "out": str(options.out),
-        "report": None if options.report is None else str(options.report),
-        "joints": [as_object(joint) for joint in joints],
-    }
-    lines = [line for joint in joints for line in describe(replace(joint, friction=None), {})]
-    return Answer(result, "\n".join([*lines, *ending(options.out, options.report)]))
+    lines = [line for joint in joints for line in describe(replace(joint, friction=None))]
+    objects = [as_object(joint) for joint in joints]
+    return deliver(options, file, objects, lines, lambda: motor_pages(fits, joints))
 
 
 def _measured(
@@ -108,40 +108,3 @@ def _measured(
     if known is not None and len(found) == len(known.joints) == 1 and found[0].joint == UNNAMED:
         return (replace(found[0], joint=known.joints[0].name),)
     return found
-
-
-def _fit(recording: JointRecording, known: ParameterFile | None, inertia: float) -> MotorFit:
-    from calibration.motor import identify_motor
-    from calibration.parameters import friction_change, friction_spread
-
-    if known is None:
-        return identify_motor(recording, inertia=inertia)
-    joint = known.joint(recording.joint)
-    if joint.rotary != recording.rotary:
-        raise recording.error("slides, but its friction file is of a joint that turns, or the reverse")
-    return identify_motor(
-        recording,
-        joint.friction_at,
-        inertia=inertia,
-        rest=joint.dead_band,
-        friction_spread=friction_spread(joint, recording.velocity),
-        friction_change=friction_change(joint, recording.velocity),
-    )
-
-
-def _joint(fit: MotorFit, known: ParameterFile | None, opened: _Opened) -> JointParameters:
-    from calibration.motor import back_emf
-    from calibration.parameters import JointParameters
-
-    name, rotary, motor = fit.recording.joint, fit.recording.rotary, fit.found()
-    if known is None:
-        return JointParameters(name, rotary, motor=motor)
-    joint = known.joint(name)
-    if name in opened:
-        value, interval = back_emf(joint.known_friction(), opened[name][0])
-        motor = replace(
-            motor,
-            values={**motor.values, "back_emf_viscosity": value},
-            intervals={**motor.intervals, "back_emf_viscosity": interval},
-        )
-    return replace(joint, motor=motor)

@@ -5,17 +5,19 @@ The figures are modelled on Fig. 10 (friction) and Fig. 11 (motors) of Guedelha 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import argparse
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.calibrate.results import effort_word
+from apps.calibrate.results import effort_word, units_of
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PALE, PINK, dress
+from apps.shared.command import Answer
 from apps.shared.html import document, new_figure, picture, svg, table, warnings
 from devices.common.parameter_keys import UNIT_WORDS
 from haptics.files import write_atomically
@@ -117,8 +119,32 @@ def write_report(path: Path, file: ParameterFile, pages: Sequence[Page]) -> None
     write_atomically(path, document(title, [_section(page, file.provenance) for page in pages]))
 
 
+def deliver(
+    options: argparse.Namespace,
+    file: ParameterFile,
+    objects: Sequence[Mapping[str, Any]],
+    lines: Sequence[str],
+    pages: Callable[[], Sequence[Page]],
+    **more: Any,
+) -> Answer:
+    """Write the parameter file and the report of ``--out`` and ``--report``, and return the answer of the command.
+
+    `objects` and `lines` describe the joints, `more` adds keys to the result. The `pages` are made for a report only.
+    """
+    from calibration.parameters import write_parameter_file
+
+    write_parameter_file(options.out, file)
+    report = None
+    if options.report is not None:
+        write_report(options.report, file, pages())
+        report = str(options.report)
+    written = [f"Parameters: {options.out}", *([f"Report:     {report}"] if report else [])]
+    result = {"out": str(options.out), "report": report, **more, "joints": list(objects)}
+    return Answer(result, "\n".join([*lines, "", *written]))
+
+
 def _section(page: Page, known: Provenance) -> str:
-    from calibration.parameter_files import parameter_unit
+    from calibration.parameters import parameter_unit
 
     found, parameters = page.found, []
     for name, value in found.values.items():
@@ -165,7 +191,11 @@ def _section(page: Page, known: Provenance) -> str:
 def _facts(page: Page) -> str:
     rows = []
     for name, value in page.found.facts.items():
-        word = _WORDS.get(name) or _with_unit(name)
+        word = _WORDS.get(name, name.replace("_", " "))
+        for unit in sorted(UNIT_WORDS, key=len, reverse=True):  # the unit in brackets
+            if name.endswith(f"_{unit}"):
+                word = f"{name.removesuffix(f'_{unit}').replace('_', ' ')} [{UNIT_WORDS[unit]}]"
+                break
         if name.startswith("excluded_"):
             if value == 0:
                 continue
@@ -180,17 +210,9 @@ def _facts(page: Page) -> str:
             text = str(value) if isinstance(value, int) else f"{value:.4g}"
         rows.append([word, text])
     for name, error in page.checks.items():
-        rows.append([f"error on {name}", f"{error.relative:.1%}"])
-        rows.append([f"error on {name}, with the offset of that recording", f"{error.relative_own_offset:.1%}"])
+        own = [f"error on {name}, with the offset of that recording", f"{error.relative_own_offset:.1%}"]
+        rows += [[f"error on {name}", f"{error.relative:.1%}"], own]
     return table([], rows)
-
-
-def _with_unit(key: str) -> str:
-    """Return a key with its unit in brackets and spaces instead of underscores."""
-    for unit in sorted(UNIT_WORDS, key=len, reverse=True):
-        if key.endswith(f"_{unit}"):
-            return f"{key.removesuffix(f'_{unit}').replace('_', ' ')} [{UNIT_WORDS[unit]}]"
-    return key.replace("_", " ")
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
@@ -199,11 +221,6 @@ def _with_unit(key: str) -> str:
 Array = NDArray[np.float64]
 
 _MOST_POINTS = 6000
-
-
-def units_of(rotary: bool) -> tuple[str, str]:
-    """Return the units of velocity and of torque or force."""
-    return ("rad/s", "N m") if rotary else ("m/s", "N")
 
 
 def dots(axes: Axes, x: Array, y: Array, colour: str, label: str = "") -> None:
@@ -233,124 +250,107 @@ _LAGS = 60
 
 def friction_figure(identified: IdentifiedFriction) -> str:
     """Return the figure of a friction fit as SVG: data and law, detail near rest, residuals, model scores."""
-    fit = identified.fit
+    from calibration.friction import fit_friction
+
+    fit, scores = identified.fit, identified.choice.scores
+    samples, kept, residual, rms = fit.samples, fit.kept, fit.residual, fit.diagnostics.rms
+    velocity, friction, reach = samples.velocity, samples.friction, float(np.abs(samples.velocity).max())
+    if samples.acceleration is not None:  # without the load of an inertia identified with it
+        friction = friction - fit.values.get("inertia", 0.0) * samples.acceleration
+    # the best Coulomb-viscous law for comparison, as in Fig. 10
+    plain = fit_friction(samples, "coulomb-viscous", fit.settings) if fit.model.scaled else None
     figure = new_figure(11.0, 10.4)
     rows = figure.add_gridspec(2, 1, height_ratios=(2.3, 0.9))
     top, bottom = rows[0].subgridspec(2, 2, height_ratios=(1.3, 0.8)), rows[1].subgridspec(1, 2)
-    units, samples, kept = units_of(identified.rotary), fit.samples, fit.kept
+    _, speed, effort = units_of(identified.rotary)
     law = figure.add_subplot(top[0, 0])
-    reach, friction = float(np.abs(samples.velocity).max()), _measured_friction(fit)
-    dots(law, samples.velocity[~kept], friction[~kept], PALE, "left out")
-    dots(law, samples.velocity[kept], friction[kept], BLUE, "measured")
-    _plain(law, fit, reach)
-    _curve(law, fit, reach, "identified")
-    dress(law, f"velocity [{units[0]}]", f"friction [{units[1]}]", "friction and velocity")
+    dots(law, velocity[~kept], friction[~kept], PALE, "left out")
+    dots(law, velocity[kept], friction[kept], BLUE, "measured")
+    _curves(law, fit, plain, reach)
+    dress(law, f"velocity [{speed}]", f"friction [{effort}]", "friction and velocity")
     legend(law, "upper left")
-    _near_rest(figure.add_subplot(top[0, 1]), fit, units)
-    _left_by_velocity(figure.add_subplot(top[1, 0]), fit, units)
+    near = figure.add_subplot(top[0, 1])
+    _near_rest(near, fit, plain, friction)
+    near_title = "near rest (diamonds: static levels, 95 % intervals)"
+    dress(near, f"velocity [{speed}]", f"friction [{effort}]", near_title)
+    by_velocity = figure.add_subplot(top[1, 0])
+    dots(by_velocity, velocity[kept], residual, BLUE)
+    edges = np.linspace(velocity[kept].min(), velocity[kept].max(), 31)
+    groups = np.digitize(velocity[kept], edges[1:-1])
+    filled = [k for k in range(30) if np.count_nonzero(groups == k) >= 5]
+    middles, means = ([float(of[groups == k].mean()) for k in filled] for of in (velocity[kept], residual))
+    by_velocity.plot(middles, means, color=ORANGE, linewidth=1.8, label="mean of neighbours")
+    by_velocity.axhline(0.0, color=INK, linewidth=0.8)
+    dress(by_velocity, f"velocity [{speed}]", f"residual [{effort}]", "residual of the fit")
+    legend(by_velocity, "upper right")
     by_time = figure.add_subplot(top[1, 1])
-    dots(by_time, samples.time[kept], fit.residual, BLUE)
-    rms = fit.diagnostics.rms
+    dots(by_time, samples.time[kept], residual, BLUE)
     for level in (-rms, rms):
         by_time.axhline(level, color=ORANGE, linewidth=1.2, linestyle="--")
     by_time.axhline(0.0, color=INK, linewidth=0.8)
-    dress(by_time, "time [s]", f"residual [{units[1]}]", f"the same by time (dashed: rms {rms:.3g} {units[1]})")
-    _memory(figure.add_subplot(bottom[0]), fit)
+    dress(by_time, "time [s]", f"residual [{effort}]", f"the same by time (dashed: rms {rms:.3g} {effort})")
+    _memory(figure.add_subplot(bottom[0]), residual - residual.mean())
     last = figure.add_subplot(bottom[1])
-    if len(identified.choice.scores) > 1:
-        _scores(last, identified.choice.scores, identified.choice.name, effort_word(identified.rotary))
-    else:
-        _distribution(last, fit, units)
+    if len(scores) > 1:
+        _scores(last, scores, identified.choice.name, effort_word(identified.rotary))
+    else:  # the residuals and a normal distribution of the same rms
+        most = float(np.abs(residual).max()) or 1.0
+        _, edges, _ = last.hist(residual, bins=80, range=(-most, most), color=BLUE, alpha=0.8)
+        size, width = np.linspace(-most, most, 400), rms or most
+        height = len(residual) * float(edges[1] - edges[0]) / (width * np.sqrt(2.0 * np.pi))
+        normal = height * np.exp(-0.5 * (size / width) ** 2)
+        last.plot(size, normal, color=ORANGE, linewidth=1.8, label="normal errors")
+        dress(last, f"residual [{effort}]", "samples", "sizes of the residual")
+        legend(last, "upper right")
     return svg(figure)
 
 
-def _curve(axes: Axes, fit: FrictionFit, reach: float, label: str) -> None:
-    """Draw the law on both sides of zero.
+def _curves(axes: Axes, fit: FrictionFit, plain: FrictionFit | None, reach: float) -> None:
+    """Draw the law, and a plain one if given, on both sides of zero.
 
     At rest the friction can have any value between the two levels.
     """
-    for side in (-1.0, 1.0):
-        velocity = side * np.geomspace(1e-5, 1.0, _CURVE) * reach
-        axes.plot(velocity, fit.evaluate(velocity), color=ORANGE, linewidth=2.0, label=label if side > 0.0 else None)
+    laws: list[tuple[FrictionFit, Array, str, dict[str, Any]]] = []
+    if plain is not None:
+        dashed = {"color": GREEN, "linewidth": 1.4, "linestyle": "--"}
+        laws.append((plain, np.array([1e-6, 1.0]), "Coulomb and viscous", dashed))
+    laws.append((fit, np.geomspace(1e-5, 1.0, _CURVE), "identified", {"color": ORANGE, "linewidth": 2.0}))
+    for law, part, label, style in laws:
+        for side in (-1.0, 1.0):
+            velocity = side * part * reach
+            axes.plot(velocity, law.evaluate(velocity), label=label if side > 0.0 else None, **style)
     levels = fit.evaluate(np.array([-1e-9, 1e-9]) * reach)
     axes.plot([0.0, 0.0], levels, color=ORANGE, linewidth=1.2, linestyle=":")
 
 
-def _plain(axes: Axes, fit: FrictionFit, reach: float) -> None:
-    """Draw the best Coulomb-viscous law for comparison, as in Fig. 10, if the fit has a different model."""
-    from calibration.friction import fit_friction
-
-    if not fit.model.scaled:
-        return
-    plain = fit_friction(fit.samples, "coulomb-viscous", fit.settings)
-    for side in (-1.0, 1.0):
-        velocity = side * np.array([1e-6, 1.0]) * reach
-        axes.plot(
-            velocity,
-            plain.evaluate(velocity),
-            color=GREEN,
-            linewidth=1.4,
-            linestyle="--",
-            label="Coulomb and viscous" if side > 0.0 else None,
-        )
-
-
-def _measured_friction(fit: FrictionFit) -> Array:
-    """Return the measured friction without the load of an inertia identified with it."""
-    inertia = fit.values.get("inertia", 0.0)
-    acceleration = fit.samples.acceleration
-    return fit.samples.friction if acceleration is None else fit.samples.friction - inertia * acceleration
-
-
-def _near_rest(axes: Axes, fit: FrictionFit, units: tuple[str, str]) -> None:
+def _near_rest(axes: Axes, fit: FrictionFit, plain: FrictionFit | None, friction: Array) -> None:
     velocity = fit.samples.velocity
     reach = float(np.abs(velocity).max())
     reach = min(reach, max(_SLOW * fit.values.get("stribeck_velocity", 0.1 * reach), 4.0 * fit.dead_band))
     slow = np.abs(velocity) <= reach
-    for chosen, colour in ((~fit.kept, PALE), (fit.kept, BLUE)):
-        dots(axes, velocity[slow & chosen], _measured_friction(fit)[slow & chosen], colour)
+    for chosen, colour in ((slow & ~fit.kept, PALE), (slow & fit.kept, BLUE)):
+        dots(axes, velocity[chosen], friction[chosen], colour)
     if fit.dead_band > 0.0:
         axes.axvspan(-fit.dead_band, fit.dead_band, color=PALE, alpha=0.2, linewidth=0.0)
-        axes.text(
-            0.5, 0.02, "grey: left out", transform=axes.transAxes, ha="center", va="bottom", fontsize=8.5, color=INK
-        )
-    _plain(axes, fit, reach)
-    _curve(axes, fit, reach, "")
+        style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": 8.5, "color": INK}
+        axes.text(0.5, 0.02, "grey: left out", transform=axes.transAxes, **style)
+    _curves(axes, fit, plain, reach)
     # the levels at zero speed and their intervals
-    names = ("static_forward", "static_backward") if fit.model.scaled else ("coulomb", "coulomb")
-    offset = fit.values.get("offset", 0.0)
-    for name, side in zip(names, (1.0, -1.0), strict=True):
-        for key in (name, f"{name}_{'forward' if side > 0.0 else 'backward'}"):
+    kind, offset = "static" if fit.model.scaled else "coulomb", fit.values.get("offset", 0.0)
+    for direction, side in (("forward", 1.0), ("backward", -1.0)):
+        for key in (kind, f"{kind}_{direction}"):
             if key in fit.values:
                 level, (low, high) = fit.values[key], fit.intervals[key]
                 axes.plot([0.0, 0.0], [offset + side * low, offset + side * high], color=INK, linewidth=2.2, zorder=4)
                 axes.plot([0.0], [offset + side * level], "D", color=INK, markersize=5.0, zorder=5)
     axes.set_xlim(-reach, reach)
-    dress(
-        axes, f"velocity [{units[0]}]", f"friction [{units[1]}]", "near rest (diamonds: static levels, 95 % intervals)"
-    )
 
 
-def _left_by_velocity(axes: Axes, fit: FrictionFit, units: tuple[str, str]) -> None:
-    velocity = fit.samples.velocity[fit.kept]
-    dots(axes, velocity, fit.residual, BLUE)
-    edges = np.linspace(velocity.min(), velocity.max(), 31)
-    groups = np.digitize(velocity, edges[1:-1])
-    filled = [k for k in range(30) if np.count_nonzero(groups == k) >= 5]
-    middles = [float(velocity[groups == k].mean()) for k in filled]
-    means = [float(fit.residual[groups == k].mean()) for k in filled]
-    axes.plot(middles, means, color=ORANGE, linewidth=1.8, label="mean of neighbours")
-    axes.axhline(0.0, color=INK, linewidth=0.8)
-    dress(axes, f"velocity [{units[0]}]", f"residual [{units[1]}]", "residual of the fit")
-    legend(axes, "upper right")
-
-
-def _memory(axes: Axes, fit: FrictionFit) -> None:
+def _memory(axes: Axes, residual: Array) -> None:
     """Draw the autocorrelation of the residual.
 
     It is zero for independent errors.
     """
-    residual = fit.residual - fit.residual.mean()
     lags = np.arange(1, min(_LAGS, len(residual) // 4))
     power = float(residual @ residual) or 1.0
     values = [float(residual[lag:] @ residual[:-lag]) / power for lag in lags]
@@ -360,18 +360,6 @@ def _memory(axes: Axes, fit: FrictionFit) -> None:
     axes.axhline(0.0, color=INK, linewidth=0.8)
     axes.set_ylim(min(-0.25, min(values, default=0.0) - 0.05), max(0.5, max(values, default=0.0) + 0.05))
     dress(axes, "samples later", "correlation", "memory of the residual (grey: none)")
-
-
-def _distribution(axes: Axes, fit: FrictionFit, units: tuple[str, str]) -> None:
-    """Draw the histogram of the residuals and a normal distribution of the same rms."""
-    reach = float(np.abs(fit.residual).max()) or 1.0
-    _, edges, _ = axes.hist(fit.residual, bins=80, range=(-reach, reach), color=BLUE, alpha=0.8)
-    size = np.linspace(-reach, reach, 400)
-    rms = fit.diagnostics.rms or reach
-    height = len(fit.residual) * float(edges[1] - edges[0]) / (rms * np.sqrt(2.0 * np.pi))
-    axes.plot(size, height * np.exp(-0.5 * (size / rms) ** 2), color=ORANGE, linewidth=1.8, label="normal errors")
-    dress(axes, f"residual [{units[1]}]", "samples", "sizes of the residual")
-    legend(axes, "upper right")
 
 
 def _scores(axes: Axes, scores: Mapping[str, float], chosen: str, effort: str) -> None:
@@ -390,21 +378,19 @@ def _scores(axes: Axes, scores: Mapping[str, float], chosen: str, effort: str) -
 # --- figure of a motor fit --------------------------------------------------------------------------------------------
 
 
-_DRIVES = {
-    "percent": "PWM [%]",
-    "count": "PWM [counts]",
-    "duty": "PWM [1]",
-    "a": "current [A]",
-    "v": "voltage [V]",
-}
+_DRIVES = {"percent": "PWM [%]", "count": "PWM [counts]", "duty": "PWM [1]", "a": "current [A]", "v": "voltage [V]"}
 
 
 def motor_figure(fit: MotorFit) -> str:
     """Return the figure of a motor fit as SVG: hysteresis, line with the friction added, and residuals."""
     figure = new_figure(11.0, 8.4)
     grid = figure.add_gridspec(2, 2, height_ratios=(1.25, 0.8))
-    _, effort = units_of(fit.recording.rotary)
-    drive, label, word = fit.drive, _DRIVES[fit.recording.drive_unit], effort_word(fit.recording.rotary)
+    effort = units_of(fit.recording.rotary)[2]
+    drive, label, word = (
+        np.asarray(fit.recording.drive),
+        _DRIVES[fit.recording.drive_unit],
+        effort_word(fit.recording.rotary),
+    )
     # The output torque, one colour for each direction: the branches differ by twice the friction (Fig. 11).
     output = figure.add_subplot(grid[0, 0])
     words = ("drive falling", "drive rising") if fit.held else ("moving backward", "moving forward")

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from devices.common.parameter_keys import UNIT_WORDS, key, unit_key
+from devices.common.parameter_keys import key
 
 if TYPE_CHECKING:
     from calibration.data.joint_recording import Source
@@ -53,6 +53,11 @@ def provenance(method: str, sources: Iterable[Source], identity: str, before: Pr
     )
 
 
+def units_of(rotary: bool) -> tuple[str, str, str]:
+    """Return the units of position, velocity and torque or force."""
+    return ("rad", "rad/s", "N m") if rotary else ("m", "m/s", "N")
+
+
 def effort_word(rotary: bool) -> str:
     """Return ``torque`` for a rotary joint and ``force`` for a linear one."""
     return "torque" if rotary else "force"
@@ -60,7 +65,7 @@ def effort_word(rotary: bool) -> str:
 
 def as_object(joint: JointParameters) -> dict[str, Any]:
     """Return the parameters of a joint for ``--json``: its table in the parameter file, with its name."""
-    from calibration.parameter_files import joint_table
+    from calibration.parameters import joint_table
 
     return {"name": joint.name, **joint_table(joint)}
 
@@ -86,38 +91,28 @@ def describe(joint: JointParameters, errors: Mapping[str, PredictionError] | Non
         lines += _values(joint, joint.friction, "friction")
         offsets = facts.get(key("offset_recordings", "force", joint.rotary))
         if offsets is not None:
-            unit, spread = (
-                UNIT_WORDS[unit_key("force", joint.rotary)],
-                facts[key("offset_spread", "force", joint.rotary)],
-            )
+            unit, spread = units_of(joint.rotary)[2], facts[key("offset_spread", "force", joint.rotary)]
             numbers = ", ".join(f"{one:.4g}" for one in offsets)
             lines.append(f"  offsets of the recordings: {numbers} {unit} (standard deviation {spread:.3g} {unit})")
     if joint.motor is not None:
-        lines += [f"{joint.name}: motor"]
-        lines += _values(joint, joint.motor, "motor")
+        lines += [f"{joint.name}: motor", *_values(joint, joint.motor, "motor")]
     return lines + [f"  {name}: {describe_error(error, joint.rotary)}" for name, error in (errors or {}).items()]
 
 
 def describe_error(error: PredictionError, rotary: bool) -> str:
     """Describe the error of predicted torques on a recording."""
-    unit = UNIT_WORDS[unit_key("force", rotary)]
-    return (
-        f"residual {_percent(error.relative)} of the {effort_word(rotary)} (rms); "
-        f"{_percent(error.relative_own_offset)} with the offset of this recording ({error.offset:.3g} {unit})"
-    )
+    own, offset = _percent(error.relative_own_offset), f"{error.offset:.3g} {units_of(rotary)[2]}"
+    whole = f"residual {_percent(error.relative)} of the {effort_word(rotary)} (rms)"
+    return f"{whole}; {own} with the offset of this recording ({offset})"
 
 
 def describe_candidates(candidates: Sequence[Candidate]) -> list[str]:
     """Return the table of the compared models, one line each."""
     width = max(len(one.name) for one in candidates)
-    head = f"  {'model':<{width}}  parameters  cross-validated residual"
-    return [
-        head,
-        *(
-            f"  {one.name:<{width}}  {one.parameters:>10}  {_percent(one.score):>9}   {one.reason}"
-            for one in candidates
-        ),
-    ]
+    rows = (
+        f"  {one.name:<{width}}  {one.parameters:>10}  {_percent(one.score):>9}   {one.reason}" for one in candidates
+    )
+    return [f"  {'model':<{width}}  parameters  cross-validated residual", *rows]
 
 
 def _percent(fraction: float) -> str:
@@ -125,9 +120,9 @@ def _percent(fraction: float) -> str:
 
 
 def _values(joint: JointParameters, found: Found, kind: str) -> list[str]:
-    from calibration.parameter_files import friction_keys, motor_keys
+    from calibration.parameters import parameter_keys
 
-    keys = (friction_keys if kind == "friction" else motor_keys)(found.model, joint.rotary)
+    keys = parameter_keys(kind, found.model, joint.rotary)
     width = max(len(keys[name]) for name in found.values)
     lines = []
     for name, value in found.values.items():
@@ -137,12 +132,6 @@ def _values(joint: JointParameters, found: Found, kind: str) -> list[str]:
             interval = f"   95 % below {high:.4g}" if low == 0.0 else f"   95 % between {low:.4g} and {high:.4g}"
         lines.append(f"  {keys[name]:<{width}}  {value:10.4g}{interval}")
     return lines + [f"  warning: {warning}" for warning in found.warnings]
-
-
-def ending(out: Path, report: Path | None) -> list[str]:
-    """Return the lines that list the written files."""
-    written = [f"Parameters: {out}"] + ([f"Report:     {report}"] if report is not None else [])
-    return ["", *written]
 
 
 def names_of(sources: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.calibrate.options import add_check_option, add_source_options, measured, require_place
+from apps.calibrate.options import add_check_option, add_out, add_source_options, measured, repeatable, require_place
 from apps.calibrate.results import provenance
 from apps.shared.command import Answer
 from apps.shared.terminal import Line
@@ -16,8 +16,7 @@ from haptics.errors import ConfigurationError
 if TYPE_CHECKING:
     from calibration.data.joint_recording import JointRecording
     from calibration.fitting.intervals import ErrorEstimate
-    from calibration.terms.comparison import Compared
-    from calibration.terms.selection import Selection, SelectionSettings
+    from calibration.terms.selection import Compared, Selection
 
 _Judged = dict[str, "tuple[Compared, ...]"]
 
@@ -31,35 +30,20 @@ _ONE_WAY = "The joint hardly moves in one direction: friction cannot be told fro
 def terms_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     add_source_options(parser, "what was measured, or a recording of a serial robot with its load")
-    parser.add_argument(
-        "--kind",
-        dest="kinds",
-        choices=KINDS,
-        action="append",
-        default=[],
-        help="use only terms of this kind (repeatable; default: all)",
-    )
-    parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="file to write the models to")
+    text = "use only terms of this kind (repeatable; default: all)"
+    repeatable(parser, "--kind", "kinds", None, text, choices=KINDS)
+    add_out(parser, "file to write the models to")
     add_check_option(parser)
-    parser.add_argument(
-        "--hold-out",
-        metavar="PART",
-        type=float,
-        help="fit without the last part of every recording (0.4: the last 40 %%) and judge the models on it",
-    )
-    parser.add_argument(
-        "--in-turn",
-        metavar="N",
-        type=int,
-        help="N-fold cross-validation: judge the models on each of N parts, selected and fitted without it (N times "
-        "the work)",
-    )
+    text = "fit without the last part of every recording (0.4: the last 40 %%) and judge the models on it"
+    parser.add_argument("--hold-out", metavar="PART", type=float, help=text)
+    text = "N-fold cross-validation: judge the models on each of N parts, selected and fitted without it"
+    parser.add_argument("--in-turn", metavar="N", type=int, help=f"{text} (N times the work)")
 
 
 def run_terms(options: argparse.Namespace) -> Answer:
     """Select the terms of every joint and write the models."""
     from calibration.terms.model import write_term_file
-    from calibration.terms.selection import SelectionSettings, select_terms
+    from calibration.terms.selection import select_terms
 
     require_place(options.out)
     if options.hold_out is not None and not 0.0 < options.hold_out < 1.0:
@@ -79,16 +63,16 @@ def run_terms(options: argparse.Namespace) -> Answer:
     fitted = joints
     if options.hold_out is not None:
         fitted = {name: [one.part(0.0, 1.0 - options.hold_out) for one in seen] for name, seen in joints.items()}
-    settings = SelectionSettings(kinds=tuple(options.kinds) or KINDS)
+    kinds = tuple(options.kinds) or KINDS
     found: dict[str, Selection] = {}
     with Line() as line:
         for name, seen in fitted.items():
             line.show(f"choosing the terms of {name} ({len(found) + 1} of {len(joints)})")
-            found[name] = select_terms(seen, settings=settings)
+            found[name] = select_terms(seen, kinds=kinds)
     models = {name: selection.model for name, selection in found.items()}
     sources = [one.source for seen in joints.values() for one in seen]
     write_term_file(options.out, models, vars(provenance("forward selection by blocked cross-validation", sources, "")))
-    judged = _judge_all(options, settings, found, joints, fitted, checks)
+    judged = _judge_all(options, kinds, found, joints, fitted, checks)
     lines, objects = [], []
     for name, selection in found.items():
         warnings = [] if any(one.both_ways for one in fitted[name]) else [_ONE_WAY]
@@ -104,14 +88,14 @@ def _read(options: argparse.Namespace, path: str) -> dict[str, JointRecording]:
 
 def _judge_all(
     options: argparse.Namespace,
-    settings: SelectionSettings,
+    permitted: Sequence[str],
     found: dict[str, Selection],
     joints: dict[str, list[JointRecording]],
     fitted: dict[str, list[JointRecording]],
     checks: dict[str, dict[str, JointRecording]],
 ) -> dict[str, _Judged]:
     """Return the errors of every kind of model, by joint and validation data."""
-    from calibration.terms.comparison import compare_in_turn, fit_kinds
+    from calibration.terms.selection import compare, compare_in_turn, fit_kinds
 
     judged: dict[str, _Judged] = {}
     with Line() as line:
@@ -121,28 +105,27 @@ def _judge_all(
             if options.hold_out is not None:
                 for path, one in zip(options.data, joints[name], strict=True):
                     others[f"{path}, the last {options.hold_out:.0%}"] = one.part(1.0 - options.hold_out, 1.0)
-            kinds = fit_kinds(fitted[name], settings, selection) if others else None
-            judged[name] = {} if kinds is None else {place: kinds.compared(other) for place, other in others.items()}
+            kinds = fit_kinds(fitted[name], permitted, selection) if others else None
+            judged[name] = (
+                {} if kinds is None else {place: compare([kinds], [other]) for place, other in others.items()}
+            )
             if options.in_turn is not None:
                 place = f"each of {options.in_turn} parts, left out in turn"
-                judged[name][place] = compare_in_turn(fitted[name], settings, options.in_turn)
+                judged[name][place] = compare_in_turn(fitted[name], permitted, options.in_turn)
     return judged
 
 
 def _as_object(name: str, selection: Selection, judged: _Judged) -> dict[str, Any]:
     from calibration.terms.model import model_table
 
-    checks = {}
-    for place, kinds in judged.items():
-        objects = {
-            one.kind: {
-                **vars(one.error),
-                "ratio_to_first": one.ratio and dict(zip(("value", "low", "high"), one.ratio, strict=True)),
-                "note": one.note,
-            }
-            for one in kinds
-        }
-        checks[place] = {**vars(_chosen(kinds).error), "kinds": objects}
+    def of_kind(one: Compared) -> dict[str, Any]:
+        ratio = one.ratio and dict(zip(("value", "low", "high"), one.ratio, strict=True))
+        return {**vars(one.error), "ratio_to_first": ratio, "note": one.note}
+
+    checks = {
+        place: {**vars(_chosen(kinds).error), "kinds": {one.kind: of_kind(one) for one in kinds}}
+        for place, kinds in judged.items()
+    }
     return {
         "name": name,
         **model_table(selection.model),
@@ -171,7 +154,7 @@ def _describe(name: str, selection: Selection, judged: _Judged) -> list[str]:
 
 def _chosen(kinds: Sequence[Compared]) -> Compared:
     """Return the selected model: the last kind other than `LATE`, which serves for comparison only."""
-    from calibration.terms.comparison import LATE
+    from calibration.terms.selection import LATE
 
     return [one for one in kinds if one.kind != LATE][-1]
 

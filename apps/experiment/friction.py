@@ -12,10 +12,8 @@ from typing import Any
 from apps.settings.config import SessionConfig
 from calibration.identification import AUTOMATIC
 from calibration.motions import Mover
-from calibration.motions.excitation import Excitation
-from calibration.motions.handle_motion import HandleExcitation
-from calibration.parameter_files import read_parameter_file, write_parameter_file
-from calibration.parameters import JointParameters, ParameterFile
+from calibration.motions.excitation import Excitation, HandleExcitation
+from calibration.parameters import JointParameters, ParameterFile, read_parameter_file, write_parameter_file
 from devices import has_simulated_hand
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.files import sha256_of

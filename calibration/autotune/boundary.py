@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,49 +116,43 @@ class _Search:
 
     def __init__(self, pusher: Pusher, plant: Plant, handle: Handle, axis: str, damping: float, gains: Gains) -> None:
         self._pusher, self._plant, self._handle, self._gains = pusher, plant, handle, gains
-        self._axis, self._damping = axis, damping
-        self._number = AXES.index(axis)
-        self._expected = stiffness_limit(handle, damping, pusher.period)
-        self._caught = max(round(_CAUGHT / pusher.period), 4)
-        self._stable, self._unstable = 0.0, math.inf
-        self._trials: list[Trial] = []
-        self._doubt = ""
+        self._number, self._caught = AXES.index(axis), max(round(_CAUGHT / pusher.period), 4)
+        expected = stiffness_limit(handle, damping, pusher.period)
+        self._found = Boundary(axis, damping, None, 0.0, math.inf, expected)
 
     def next(self) -> float | None:
         """Return the next stiffness to try, None at the end of the search."""
-        low, high, settings = self._stable, self._unstable, self._pusher.settings
-        if not self._expected > 0.0:
-            self._doubt = f"no stiffness should hold this axis at {self._damping:.4g} N s/m"
-        if self._doubt:
+        found, settings, doubt = self._found, self._pusher.settings, ""
+        low, high, expected = found.stable, found.unstable, found.expected
+        if not expected > 0.0:
+            self._found = replace(found, doubt=f"no stiffness should hold this axis at {found.damping:.4g} N s/m")
             return None
         if math.isinf(high):
-            stiffness = low * settings.rise if low else BEGIN * self._expected
-            if stiffness > BEYOND * self._expected:
-                self._doubt = f"it was still stable at {low:.4g} N/m, {BEYOND:g} times what was expected"
+            stiffness = low * settings.rise if low else BEGIN * expected
+            if stiffness > BEYOND * expected:
+                doubt = f"it was still stable at {low:.4g} N/m, {BEYOND:g} times what was expected"
         elif low == 0.0:
             stiffness = 0.5 * high
-            if stiffness < 0.02 * self._expected:
-                self._doubt = f"it swung at all stiffnesses down to {high:.4g} N/m"
+            if stiffness < 0.02 * expected:
+                doubt = f"it swung at all stiffnesses down to {high:.4g} N/m"
         else:
             stiffness = math.sqrt(low * high)
             if high / low < 1.0 + settings.bracket:
                 return None
         push, step, friction = self._push(stiffness), self._handle.resolution, self._plant.friction
-        if not self._doubt and push < _CLEARLY * friction:
-            self._doubt = (
-                f"at {stiffness:.4g} N/m a push of {push:.2g} N is too weak against {friction:.2g} N of dry friction"
-            )
-        elif not self._doubt and push / stiffness < _COUNTS * step:
-            self._doubt = (
-                f"at {stiffness:.4g} N/m a push of {push:.2g} N moves the handle by {push / stiffness / step:.1f} "
-                "counts of the encoder: too few to see it ring"
-            )
-        return None if self._doubt else stiffness
+        pushed = f"at {stiffness:.4g} N/m a push of {push:.2g} N"
+        if not doubt and push < _CLEARLY * friction:
+            doubt = f"{pushed} is too weak against {friction:.2g} N of dry friction"
+        elif not doubt and push / stiffness < _COUNTS * step:
+            counts = f"{push / stiffness / step:.1f} counts of the encoder"
+            doubt = f"{pushed} moves the handle by {counts}: too few to see it ring"
+        self._found = replace(found, doubt=doubt)
+        return None if doubt else stiffness
 
     def _frequency(self, stiffness: float) -> float:
         """Return the frequency of the least damped oscillation [rad/s]."""
         period = self._pusher.period
-        values = np.linalg.eigvals(stuck_matrix(Coupling(stiffness, self._damping, period), self._handle))
+        values = np.linalg.eigvals(stuck_matrix(Coupling(stiffness, self._found.damping, period), self._handle))
         swings = values[np.abs(np.angle(values)) > 1e-3]
         if not len(swings):
             return math.sqrt(stiffness / self._plant.mass)
@@ -182,21 +176,20 @@ class _Search:
         times = (EASED, max(_RAMP * turn, 0.05), max(_HOLD * turn, 0.03), min(max(_RINGS * turn, _SHORTEST), _LONGEST))
         rest, ramp, hold, ring = (max(round(time / period), 4) for time in times)
         rising = 0.5 - 0.5 * np.cos(np.pi * np.arange(ramp) / ramp)
-        along = np.zeros((rest + ramp + hold + ring + self._caught, 2))
-        along[:, self._number] = force * np.concatenate(
-            (np.zeros(rest), rising, np.ones(hold), np.zeros(ring + self._caught))
-        )
+        pieces = (np.zeros(rest), rising, np.ones(hold), np.zeros(ring + self._caught))
+        along = np.zeros((sum(map(len, pieces)), 2))
+        along[:, self._number] = force * np.concatenate(pieces)
         motion = self._pusher.move(
             reference(np.zeros_like(along), force=along),
             relative=True,
             contact=True,
             stiffness=stiffness,
-            damping=self._damping,
+            damping=self._found.damping,
             trip=TRIP * force / stiffness + 2.0 * self._handle.resolution,
             rest=self._caught * period,
             rest_stiffness=self._gains.stiffness,
             rest_damping=self._gains.brake,
-            label=f"contact {self._axis} {stiffness:.6g}",
+            label=f"contact {self._found.axis} {stiffness:.6g}",
         )
         return motion, rest + ramp + hold
 
@@ -209,23 +202,24 @@ class _Search:
         loss = 4.0 * self._plant.friction / self._plant.mass
         displacement, frequency = seen["displacement"][:, self._number], self._frequency(stiffness)
         ring = ring_of(displacement, self._pusher.period, frequency, loss, self._handle.resolution)
-        stable = ended and not ring.rate > 0.0
+        found, stable = self._found, ended and not ring.rate > 0.0
+        trials = [*found.trials, Trial(stiffness, stable, ring.rate, not ended)]
         if stable:
-            self._stable = max(self._stable, stiffness)
+            self._found = replace(found, stable=max(found.stable, stiffness), trials=trials)
         else:
-            self._unstable = min(self._unstable, stiffness)
-        self._trials.append(Trial(stiffness, stable, ring.rate, not ended))
+            self._found = replace(found, unstable=min(found.unstable, stiffness), trials=trials)
 
     def result(self) -> Boundary:
         """Return the limit: the stiffness of zero growth rate, or the geometric mean if the rates are unknown."""
-        low, high, found = self._stable, self._unstable, None
-        if not (self._doubt or math.isinf(high) or low == 0.0):
-            rates = {one.stiffness: one.rate for one in self._trials}
-            below, above = rates[low], rates[high]
-            found = math.sqrt(low * high)
-            if math.isfinite(below) and math.isfinite(above) and below < 0.0 < above:
-                found = low + (high - low) * -below / (above - below)
-        return Boundary(self._axis, self._damping, found, low, high, self._expected, self._doubt, list(self._trials))
+        found, low, high = self._found, self._found.stable, self._found.unstable
+        if found.doubt or math.isinf(high) or low == 0.0:
+            return found
+        rates = {one.stiffness: one.rate for one in found.trials}
+        below, above = rates[low], rates[high]
+        limit = math.sqrt(low * high)
+        if math.isfinite(below) and math.isfinite(above) and below < 0.0 < above:
+            limit = low + (high - low) * -below / (above - below)
+        return replace(found, stiffness=limit)
 
 
 # --- growth rate ------------------------------------------------------------------------------------------------------

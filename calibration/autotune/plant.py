@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,6 @@ from haptics.errors import ConfigurationError
 # --- simulation -------------------------------------------------------------------------------------------------------
 
 Array = NDArray[np.float64]
-
-NAMES = ("mass", "damping", "friction", "offset", "delay")
 
 _STEP = 0.25e-3
 """Maximum time step of the simulation [s]."""
@@ -50,9 +49,8 @@ class Push:
     history: int
 
 
-@dataclass(frozen=True)
-class Plant:
-    """Parameters of the handle in the order of `NAMES` [kg, N s/m, N, N, s]."""
+class Plant(NamedTuple):
+    """Parameters of the handle [kg, N s/m, N, N, s]."""
 
     mass: float
     damping: float = 0.0
@@ -60,10 +58,8 @@ class Plant:
     offset: float = 0.0
     delay: float = 0.0
 
-    @property
-    def numbers(self) -> Array:
-        """Parameters in the order of `NAMES`."""
-        return np.array([self.mass, self.damping, self.friction, self.offset, self.delay])
+
+NAMES = Plant._fields
 
 
 class PushSimulator:
@@ -85,9 +81,9 @@ class PushSimulator:
         before = max(push.history for push in pushes)
         command = np.zeros((len(pushes), before + length))
         for row, push in enumerate(pushes):
-            self.position[row, : len(push.position)] = push.position
-            command[row, before - push.history : before + len(push.position)] = push.command
-            command[row, : before - push.history] = push.command[0]
+            count = len(push.position)
+            self.position[row, :count] = push.position
+            command[row, : before + count] = np.pad(push.command, (before - push.history, 0), "edge")
         self.known = np.isfinite(self.position)
         self._impulse = np.concatenate((np.zeros((len(pushes), 1)), np.cumsum(command, axis=1)), axis=1) * period
         self._before = before
@@ -108,7 +104,7 @@ class PushSimulator:
         The initial `velocity` is (plants, pushes) [m/s]. The result is exact for a force that is constant over a step,
         except for the damping in a step with a reversal.
         """
-        m, b, c, g, _ = (column[:, None] for column in np.array([plant.numbers for plant in plants]).T)
+        m, b, c, g, _ = (column[:, None] for column in np.array(plants).T)
         delays = [plant.delay for plant in plants]
         forces = {delay: self.forces(delay) for delay in set(delays)}
         force = np.stack([forces[delay] for delay in delays], axis=1) - g[None]
@@ -210,11 +206,23 @@ def fit_plant(
     answers = PushSimulator(whole(pushes), period)
     weight = max(noise, 1e-7) / _DRIFT
     starts = [_Search(answers, Plant(mass, damping=0.5 * mass, delay=delay), weight) for delay in tried]
-    for start in starts:
-        start.iterate(4 if len(starts) > 1 else 0)
+    for start in starts if len(starts) > 1 else ():
+        start.iterate(4)
     best = min(starts, key=lambda start: start.cost)
     best.iterate(_ROUNDS)
     return best.result()
+
+
+class _Cluster(NamedTuple):
+    """Residuals and derivatives of one push after elimination of initial position and velocity.
+
+    The change of the initial velocity that belongs to a step of the parameters is ``own - shares @ step``.
+    """
+
+    left: Array
+    slopes: Array
+    own: float
+    shares: Array
 
 
 class _Search:
@@ -230,13 +238,12 @@ class _Search:
     def _linearise(self) -> None:
         """Compute the residuals and their derivatives with respect to the parameters."""
         plant, answers = self._plant, self._answers
-        numbers = plant.numbers
-        self._steps = np.array([1e-4 * plant.mass, 1e-3 * plant.mass, 1e-3, 1e-3, 1e-5])
-        plants = [plant] + [Plant(*(numbers + step)) for step in np.diag(self._steps)] + [plant]
+        steps = np.array([1e-4 * plant.mass, 1e-3 * plant.mass, 1e-3, 1e-3, 1e-5])
+        plants = [plant, *(Plant(*np.add(plant, step).tolist()) for step in np.diag(steps)), plant]
         velocity = np.tile(self._velocity, (len(plants), 1))
         velocity[-1] += 1e-4
         ways = answers.simulate(plants, velocity)
-        slopes = (ways[1:] - ways[0]) / np.append(self._steps, 1e-4)[:, None, None]
+        slopes = (ways[1:] - ways[0]) / np.append(steps, 1e-4)[:, None, None]
         left = answers.position - ways[0]
         weight = self._weight
         self._clusters = [
@@ -258,11 +265,11 @@ class _Search:
             scale = np.maximum(np.linalg.norm(slopes, axis=0), 1e-300)
             normal, side = (slopes / scale).T @ (slopes / scale), (slopes / scale).T @ left
             step = np.linalg.solve(normal + self._slowness * np.eye(len(scale)), side) / scale
-            numbers = self._plant.numbers + step
+            numbers = np.add(self._plant, step)
             mass = float(np.clip(numbers[0], 0.3 * self._plant.mass, 3.0 * self._plant.mass))
             delay = float(np.clip(numbers[4], 0.0, LONGEST_DELAY))
             plant = Plant(mass, float(max(numbers[1], 0.0)), float(max(numbers[2], 0.0)), float(numbers[3]), delay)
-            velocity = self._velocity + [one.velocity(step) for one in self._clusters]
+            velocity = self._velocity + [float(one.own - one.shares @ step) for one in self._clusters]
             with np.errstate(over="ignore", invalid="ignore"):  # too long a step has the cost nan and is rejected
                 ways = self._answers.simulate([plant], velocity[None])[0]
                 cost, before = self._cost_of(self._answers.position - ways, velocity), self.cost
@@ -287,24 +294,10 @@ class _Search:
         errors = factor * np.sqrt(np.maximum(np.diag(covariance), 0.0))
         known = {
             name: math.hypot(error, _RELATIVE.get(name, 0.0) * value, _ABSOLUTE.get(name, 0.0))
-            for name, error, value in zip(NAMES, errors.tolist(), self._plant.numbers.tolist(), strict=True)
+            for name, error, value in zip(NAMES, errors.tolist(), self._plant, strict=True)
         }
         drift = float(np.sum((self._weight * self._velocity) ** 2))
         return PlantFit(self._plant, known, math.sqrt(max(self.cost - drift, 0.0) / self._answers.known.sum()))
-
-
-@dataclass(frozen=True)
-class _Cluster:
-    """Residuals and derivatives of one push after elimination of initial position and velocity."""
-
-    left: Array
-    slopes: Array
-    own: Array
-    shares: Array
-
-    def velocity(self, step: Array) -> float:
-        """Return the change of the initial velocity that belongs to a step of the parameters."""
-        return float(self.own[1] - self.shares[1] @ step)
 
 
 def _eliminated(left: Array, slopes: Array, weight: float, drift: float) -> _Cluster:
@@ -317,4 +310,4 @@ def _eliminated(left: Array, slopes: Array, weight: float, drift: float) -> _Clu
     rest = np.vstack((slopes[:, :-1], np.zeros(slopes.shape[1] - 1)))
     inverse = np.linalg.pinv(own)
     value, shares = inverse @ left, inverse @ rest
-    return _Cluster(left - own @ value, rest - own @ shares, value, shares)
+    return _Cluster(left - own @ value, rest - own @ shares, value[1], shares[1])

@@ -15,8 +15,7 @@ from calibration.autotune.boundary import Boundary, find_boundary
 from calibration.autotune.plant import NAMES
 from calibration.autotune.pushing import TABLE, Autotune, IdentifiedPlant, Pusher
 from calibration.data.joint_recording import Source
-from calibration.motions.driving import Measurement, require_forces
-from calibration.motions.procedure import Mover, Procedure, source_of
+from calibration.motions.procedure import Measurement, Mover, Procedure, require_forces, source_of
 from calibration.parameters import Provenance
 from haptics.design import MARGIN, Handle, Suggestion, stiffness_limit, suggest
 from haptics.device import DeviceSpec
@@ -135,12 +134,10 @@ class Tuning(Measurement[Tuned]):
         handle, suggestion = self._suggested(spec, period)
         known = [one.stiffness for one in self._boundaries.values() if one.stiffness is not None]
         stiffness = min([suggestion.stiffness, *(one / MARGIN for one in known)])
-        axes = []
-        for one in self._found:
-            boundary = self._boundaries.get(one.axis)
-            axes.append(TunedAxis(one, boundary, tuple(_doubts(one, boundary, period))))
+        pairs = [(one, self._boundaries.get(one.axis)) for one in self._found]
+        axes = tuple(TunedAxis(*pair, tuple(_doubts(*pair, period))) for pair in pairs)
         limited = limits_of(handle, suggestion.damping, period)
-        return Tuned(tuple(axes), handle, suggestion, stiffness, limited, source_of(recording))
+        return Tuned(axes, handle, suggestion, stiffness, limited, source_of(recording))
 
     def _suggested(self, spec: DeviceSpec, period: float) -> tuple[Handle, Suggestion]:
         """Return the axis with the lowest suggested stiffness, and its suggestion."""
@@ -184,31 +181,27 @@ def limits_of(handle: Handle, damping: float, period: float) -> tuple[str, ...]:
     limit = stiffness_limit(handle, damping, period)
     if limit <= 0.0:
         return ("damping: no stiffness is stable with it.",)
-    without = {
-        f"delay: without its {1e3 * handle.delay:.3g} ms": replace(handle, delay=0.0),
-        f"velocity: without the lag of its estimate, {1e3 * handle.velocity_lag:.3g} ms": replace(
-            handle, velocity_lag=0.0
+    delay, lag = 1e3 * handle.delay, 1e3 * handle.velocity_lag
+    changes: tuple[tuple[str, Handle, float, float], ...] = (
+        (f"delay: without its {delay:.3g} ms", replace(handle, delay=0.0), damping, period),
+        (
+            f"velocity: without the lag of its estimate, {lag:.3g} ms",
+            replace(handle, velocity_lag=0.0),
+            damping,
+            period,
         ),
-    }
-    gains = {words: stiffness_limit(other, damping, period) / limit for words, other in without.items()}
-    faster = f"sampling: at {2.0 / period:g} Hz in place of {1.0 / period:g} Hz"
-    gains[faster] = stiffness_limit(handle, damping, 0.5 * period) / limit
-    gains[f"damping: with twice the {damping:.3g} N s/m of the contact"] = (
-        stiffness_limit(handle, 2.0 * damping, period) / limit
+        (f"sampling: at {2.0 / period:g} Hz in place of {1.0 / period:g} Hz", handle, damping, 0.5 * period),
+        (f"damping: with twice the {damping:.3g} N s/m of the contact", handle, 2.0 * damping, period),
     )
-    ranked = sorted(gains.items(), key=lambda pair: -pair[1])
+    gains = [(words, stiffness_limit(other, b, time) / limit) for words, other, b, time in changes]
+    ranked = sorted(gains, key=lambda pair: -pair[1])
     return tuple(f"{words} it would be {gain:.1f} times as stiff." for words, gain in ranked if gain > _SLIGHTLY)
 
 
 # --- parameter file ---------------------------------------------------------------------------------------------------
 
-_KEYS = {
-    "mass": "mass_kg",
-    "damping": "damping_ns_per_m",
-    "friction": "friction_force_n",
-    "offset": "offset_force_n",
-    "delay": "delay_s",
-}
+_KEYS = {"mass": "mass_kg", "damping": "damping_ns_per_m", "friction": "friction_force_n"}
+_KEYS |= {"offset": "offset_force_n", "delay": "delay_s"}
 _RESOLUTION = "resolution_m"
 
 
@@ -232,16 +225,23 @@ def tables_of(tuned: Tuned, settings: Autotune, rate: float, provenance: Provena
 def axis_table(axis: TunedAxis, rate: float, velocity_lag: float) -> dict[str, Any]:
     """Return the table of an axis."""
     found, fit, boundary = axis.identified, axis.identified.fit, axis.boundary
-    table: dict[str, Any] = {_KEYS[name]: float(getattr(fit.plant, name)) for name in NAMES}
-    table[_RESOLUTION] = found.resolution
-    table["residual_m"] = fit.residual
-    table["doubts"] = list(axis.doubts)
     intervals = {_KEYS[name]: list(fit.interval(name)) for name in NAMES}
     if found.resolution > 0.0:
         spread = min(found.resolution_error, 0.5 * found.resolution)
         intervals[_RESOLUTION] = [found.resolution - spread, found.resolution + found.resolution_error]
-    table["interval_95"] = intervals
+    table: dict[str, Any] = {
+        **{_KEYS[name]: float(getattr(fit.plant, name)) for name in NAMES},
+        _RESOLUTION: found.resolution,
+        "residual_m": fit.residual,
+        "doubts": list(axis.doubts),
+        "interval_95": intervals,
+    }
     if boundary is not None:  # without unknown values
+        known = {
+            "stiffness_n_per_m": boundary.stiffness,
+            "stable_stiffness_n_per_m": boundary.stable or None,
+            "unstable_stiffness_n_per_m": boundary.unstable if boundary.unstable < math.inf else None,
+        }
         table["boundary"] = {
             "rate_hz": rate,
             "damping_ns_per_m": boundary.damping,
@@ -249,8 +249,6 @@ def axis_table(axis: TunedAxis, rate: float, velocity_lag: float) -> dict[str, A
             "expected_stiffness_n_per_m": boundary.expected,
             "trials": len(boundary.trials),
             "doubt": boundary.doubt,
-            **({} if boundary.stiffness is None else {"stiffness_n_per_m": boundary.stiffness}),
-            **({"stable_stiffness_n_per_m": boundary.stable} if boundary.stable > 0.0 else {}),
-            **({"unstable_stiffness_n_per_m": boundary.unstable} if boundary.unstable < math.inf else {}),
+            **{name: value for name, value in known.items() if value is not None},
         }
     return table

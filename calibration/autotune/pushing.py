@@ -8,6 +8,7 @@ friction. Soft gains return a drifting handle to the middle between the rounds.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -212,8 +213,8 @@ class Pusher:
     def _first(self, number: int, axis: str) -> Generator[Motion, Rows, tuple[list[Push], Rows]]:
         """Push with increasing force in alternating directions until the handle responds."""
         pushes: list[Push] = []
-        force, most = _TINY * self.spec.max_force, self.settings.strength * self.spec.max_force
         seen: list[Rows] = []
+        force, most = _TINY * self.spec.max_force, self.settings.strength * self.spec.max_force
         for attempt in range(40):
             push = np.repeat((1.0, -1.0), _ticks(_FIRST_TIME, self.period)) * (force * (-1) ** attempt)
             table = self._table([np.zeros(_ticks(EASED, self.period)), push], number)
@@ -269,10 +270,8 @@ def cut(rows: Rows, starts: list[int], length: int, number: int, period: float) 
     command[:] = rows["command"][held, number]
     position[known["tick"] - rows["tick"][0]] = known["position"][:, number]
     offset = first - int(rows["tick"][0])
-    ends = [*starts[1:], length]
-    history = math.ceil(LONGEST_DELAY / period) + 1
-    pushes = []
-    for start, end in zip(starts, ends, strict=True):
+    history, pushes = math.ceil(LONGEST_DELAY / period) + 1, []
+    for start, end in itertools.pairwise([*starts, length]):
         begin = max(offset + start, 0)
         before = min(history, begin)
         pushes.append(Push(command[begin - before : offset + end], position[begin : offset + end], before))

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.signals import smooth
+from calibration.data.signals import integral, smooth
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
@@ -19,10 +19,7 @@ UNNAMED = "joint"
 """Name of a joint without a name in its file."""
 CUTOFF = 20.0
 """Cut-off frequency between motion and ripple of the velocity, at half amplitude [Hz]."""
-_SIGNALS = (
-    *("time", "velocity", "effort", "position", "acceleration", "load", "published"),
-    *("drive", "instrument", "reference"),
-)
+_SIGNALS = tuple("time velocity effort position acceleration load published drive instrument reference".split())
 _AT_REST, _START = 0.02, 0.1
 """Maximum speed at rest as a fraction of the top speed; duration of the start [s]."""
 _BOTH_WAYS = 0.02
@@ -136,14 +133,10 @@ class JointRecording:
         """Time from the first to the last sample [s]."""
         return float(self.time[-1] - self.time[0])
 
-    @property
-    def where(self) -> str:
-        """File and joint, for messages."""
-        return self.source.path if self.joint == UNNAMED else f"{self.source.path}, joint {self.joint}"
-
     def error(self, message: str) -> ConfigurationError:
         """Return an error that names the file and the joint."""
-        return ConfigurationError(f"{self.where}: {message}.")
+        joint = "" if self.joint == UNNAMED else f", joint {self.joint}"
+        return ConfigurationError(f"{self.source.path}{joint}: {message}.")
 
     def part(self, first: float, last: float) -> JointRecording:
         """Return the samples between two fractions of the length, 0 to 1."""
@@ -173,15 +166,14 @@ class JointRecording:
         """Limits of the sensor that the effort reached, None if none."""
         return find_saturation(self.effort)
 
-    @property
-    def _ripple_cutoff(self) -> float:
-        """Cut-off frequency between motion and ripple, below half the sampling rate [Hz]."""
-        return min(CUTOFF, 0.4 / float(np.median(np.diff(self.time))))
+    def _smoothed(self, values: Array) -> Array:
+        """Return a signal without ripple: its cut-off frequency is below half the sampling rate."""
+        return smooth(self.time, values, min(CUTOFF, 0.4 / float(np.median(np.diff(self.time)))))
 
     @cached_property
     def smooth_velocity(self) -> Array:
         """Velocity without ripple."""
-        return smooth(self.time, self.velocity, self._ripple_cutoff)
+        return self._smoothed(self.velocity)
 
     @cached_property
     def ripple(self) -> Array:
@@ -191,21 +183,18 @@ class JointRecording:
     @cached_property
     def path(self) -> Array:
         """Smoothed position, starting at 0."""
-        if self.position is not None:
-            place = smooth(self.time, self.position, self._ripple_cutoff)
-            return np.asarray(place - place[0])
-        speed = self.smooth_velocity
-        return np.concatenate(([0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * np.diff(self.time))))
+        if self.position is None:
+            return integral(self.time, self.smooth_velocity)
+        place = self._smoothed(self.position)
+        return np.asarray(place - place[0])
 
     @property
     def displacement(self) -> Array | None:
         """Measured position, or the integral of the velocity; None if the times have gaps."""
-        if self.position is not None:
-            return self.position
         steps = np.diff(self.time)
-        if float(steps.max()) > _GAP * float(np.median(steps)):
+        if self.position is None and float(steps.max()) > _GAP * float(np.median(steps)):
             return None
-        return np.concatenate(([0.0], np.cumsum(0.5 * (self.velocity[1:] + self.velocity[:-1]) * steps)))
+        return integral(self.time, self.velocity) if self.position is None else self.position
 
     @cached_property
     def travel(self) -> Array:

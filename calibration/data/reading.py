@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.data.joint_recording import UNNAMED, JointRecording, Source
+from calibration.data.signals import integral
 from haptics.errors import ConfigurationError
 from haptics.files import read_npz
 from haptics.settings import unknown_name
@@ -45,7 +46,7 @@ def read_joint_recordings(
         If the file cannot be used; names the file.
     """
     if Path(path).suffix.lower() != ".npz" or not _TELLING <= set(read_npz(path)):
-        return read_table(path, columns, joints)
+        return _read_table(str(path), columns or {}, joints)
     found = {one.joint: one for one in read_serial_robot(path)}
     for name in joints:
         if name not in found:
@@ -265,29 +266,9 @@ _SMALLEST, _LARGEST = 1e-30, 1e30
 """Bounds of the maximum magnitude of every column, in SI units."""
 
 
-def read_table(
-    path: str | Path,
-    columns: Mapping[str, str] | None = None,
-    joints: tuple[str, ...] = (),
-) -> tuple[JointRecording, ...]:
-    """Read the recordings of the joints in a table.
-
-    Parameters
-    ----------
-    path : str or Path
-        CSV or NPZ file with column names as in `calibration.data.reading`, or the folder of a recording.
-    columns : mapping, optional
-        Standard names to names in the file, if they differ: ``{"torque_nm": "motor_torque:0"}``, with a colon and the
-        column number for arrays with several columns.
-    joints : tuple of str, optional
-        Names of the joints to return, in this order; by default all.
-
-    Raises
-    ------
-    ConfigurationError
-        If the file cannot be read, or required data are missing, implausible or not finite.
-    """
-    raw = read_columns(str(path), dict(columns or {}))
+def _read_table(path: str, columns: Mapping[str, str], joints: tuple[str, ...]) -> tuple[JointRecording, ...]:
+    """Read the recordings of the joints in a table; arguments as in `read_joint_recordings`."""
+    raw = read_columns(path, columns)
     common: _Columns = {}  # columns without a joint belong to all joints
     found: dict[str, _Columns] = {}
     for name, values in raw.columns.items():
@@ -316,53 +297,45 @@ _Columns = dict[str, tuple[Column, Series]]
 
 def _recording(raw: RawColumns, joint: str, found: _Columns) -> JointRecording:
     raw = replace(raw, place="" if joint == UNNAMED else joint)
-    time = _required(raw, found, ("time",))
-    velocity = _required(raw, found, ("velocity",))
-    effort = _required(raw, found, EFFORTS)
-    drive = _one_of(raw, found, DRIVES)
+
+    def of(*quantities: str, required: bool = True) -> tuple[Column, Series] | None:
+        there = [found[name] for name in quantities if name in found]
+        if len(there) > 1:
+            raise raw.error(f"has both {there[0][0]} and {there[1][0]}; remove one of them")
+        if required and not there:
+            has = ", ".join(raw.columns) or "none"
+            raise raw.error(f"has no column for the {' or '.join(quantities)} ({names_of(quantities)}); it has {has}")
+        return there[0] if there else None
+
+    time, velocity, effort = of("time"), of("velocity"), of(*EFFORTS)
+    drive = of(*DRIVES, required=False)
     columns = [column for column, _ in found.values()]
     first = next(column for column in columns if column.kind != EITHER)
     other = next((column for column in columns if column.kind not in {EITHER, first.kind}), None)
     if other is not None:
         raise raw.error(f"mixes units: {first} is of a joint that is {first.kind}, {other} of one that is {other.kind}")
     _check_numbers(raw, found)
-    back = np.flatnonzero(np.diff(time[1]) <= 0.0)
+
+    def series(column: tuple[Column, Series] | None) -> Any:
+        return None if column is None else column[1] * column[0].factor
+
+    times = found["time"][1]
+    back = np.flatnonzero(np.diff(times) <= 0.0)
     if len(back):
         row = int(back[0]) + 1
-        raise raw.error(
-            f"time {time[1][row]:g} in row {row + 1} does not come after {time[1][row - 1]:g}; sort the rows"
-        )
-
-    def optional(quantity: str) -> Series | None:
-        return found[quantity][1] * found[quantity][0].factor if quantity in found else None
-
+        raise raw.error(f"time {times[row]:g} in row {row + 1} does not come after {times[row - 1]:g}; sort the rows")
     return JointRecording(
         joint=joint,
         rotary=first.kind == TURNING,
-        time=time[1] * time[0].factor - time[1][0] * time[0].factor,
-        velocity=velocity[1] * velocity[0].factor,
-        effort=effort[1] * effort[0].factor,
+        time=series(time) - series(time)[0],
+        velocity=series(velocity),
+        effort=series(effort),
         source=raw.source,
-        acceleration=optional("acceleration"),
-        position=optional("position"),
-        drive=drive and drive[1] * drive[0].factor,
+        acceleration=series(found.get("acceleration")),
+        position=series(found.get("position")),
+        drive=series(drive),
         drive_unit=_SI.get(drive[0].unit, drive[0].unit) if drive else "",
     )
-
-
-def _required(raw: RawColumns, found: _Columns, quantities: tuple[str, ...]) -> tuple[Column, Series]:
-    column = _one_of(raw, found, quantities)
-    if column is None:
-        has = ", ".join(raw.columns) or "none"
-        raise raw.error(f"has no column for the {' or '.join(quantities)} ({names_of(quantities)}); it has {has}")
-    return column
-
-
-def _one_of(raw: RawColumns, found: _Columns, quantities: tuple[str, ...]) -> tuple[Column, Series] | None:
-    there = [found[name] for name in quantities if name in found]
-    if len(there) > 1:
-        raise raw.error(f"has both {there[0][0]} and {there[1][0]}; remove one of them")
-    return there[0] if there else None
 
 
 def _check_numbers(raw: RawColumns, found: _Columns) -> None:
@@ -385,8 +358,7 @@ def _check_units_of_motion(recording: JointRecording) -> None:
     time, velocity, position = recording.time, recording.velocity, recording.position
     if position is None or not velocity.any():
         return
-    path = np.concatenate(([0.0], np.cumsum(np.diff(time) * (velocity[1:] + velocity[:-1]) / 2.0)))
-    table = np.column_stack((path, time, np.ones_like(time)))
+    table = np.column_stack((integral(time, velocity), time, np.ones_like(time)))
     ratio = float(np.linalg.lstsq(table, position, rcond=None)[0][0])
     if ratio < -0.5:
         raise recording.error("the position falls while the velocity is positive: one of them has the wrong sign")
@@ -404,16 +376,8 @@ Array = NDArray[np.float64]
 _TELLING = {"motor_torque", "gear_ratio", "link_inertia"}
 _LOAD = ("acceleration_torque", "coriolis_torque", "gravity_torque")
 _CONSTANTS = ("gear_ratio", "motor_inertia", "gravity_torque_home")
-_NEEDED = (
-    "time",
-    *_CONSTANTS,
-    "motor_torque",
-    "motor_velocity_link_side",
-    "motor_angle_link_side",
-    "link_acceleration_ref",
-    "link_inertia",
-    *_LOAD,
-)
+_MOTOR = ("motor_torque", "motor_velocity_link_side", "motor_angle_link_side")
+_NEEDED = ("time", *_CONSTANTS, *_MOTOR, "link_acceleration_ref", "link_inertia", *_LOAD)
 
 _PUBLISHED = tuple(f"friction_{name}" for name in ("asymmetry", "viscous", "coulomb", "smoothness", "a", "b"))
 """Friction parameters identified by the robot's owners; optional."""

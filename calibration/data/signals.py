@@ -138,6 +138,12 @@ def motion(time: Array, position: Array, cutoff: float | None = None) -> Motion:
     return Motion(time, place, speed, rise, cutoff, noise, left[0], left[1], edge, instrument)
 
 
+def integral(time: Array, values: Array) -> Array:
+    """Return the cumulative integral of (n,) or (n, k) values by the trapezoidal rule, 0 at the first time."""
+    steps = np.diff(time).reshape(-1, *(1,) * (values.ndim - 1))
+    return np.concatenate((np.zeros_like(values[:1]), np.cumsum(0.5 * (values[1:] + values[:-1]) * steps, axis=0)))
+
+
 def quiet_cutoff(time: Array, rate: Array, cutoff: float, noise: Callable[[float], float]) -> float:
     """Return the highest cut-off [Hz], at most `cutoff`, at which a derivative has negligible noise.
 

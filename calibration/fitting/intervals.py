@@ -197,10 +197,10 @@ class ErrorEstimate:
     rms: float
 
 
-def relative_error(
-    recording: JointRecording, predicted: Array, number: int = BLOCKS, confidence: float = CONFIDENCE
-) -> ErrorEstimate:
+def relative_error(recording: JointRecording, predicted: Array) -> ErrorEstimate:
     """Return the rms error of predicted friction relative to the rms of the measured torque.
+
+    The interval is found by a bootstrap over contiguous blocks, between which errors are hardly correlated.
 
     Parameters
     ----------
@@ -208,11 +208,6 @@ def relative_error(
         Recording whose `friction` is compared and whose `effort` is the reference of the error.
     predicted : array, (n,)
         Predicted friction [N m or N].
-    number : int
-        Number of contiguous blocks of the bootstrap. Errors of adjacent samples are correlated, those between blocks
-        hardly.
-    confidence : float
-        Confidence level of the interval.
 
     Raises
     ------
@@ -220,8 +215,8 @@ def relative_error(
         If the measured torque is 0 throughout.
     """
     recording.require_terms()
-    squares = block_means((recording.friction - predicted) ** 2, number)
-    return estimate(squares, block_means(recording.effort**2, number), confidence)
+    squares = block_means((recording.friction - predicted) ** 2, BLOCKS)
+    return estimate(squares, block_means(recording.effort**2, BLOCKS))
 
 
 def block_means(values: Array, number: int) -> Array:
@@ -229,18 +224,14 @@ def block_means(values: Array, number: int) -> Array:
     return np.array([values[test].mean() for _, test in blocks(len(values), number)])
 
 
-def estimate(errors: Array, torques: Array, confidence: float = CONFIDENCE) -> ErrorEstimate:
+def estimate(errors: Array, torques: Array) -> ErrorEstimate:
     """Return the ratio of two rms values from their mean squares over blocks, with a bootstrap interval."""
-    drawn = np.random.default_rng(_SEED).integers(len(errors), size=(_RESAMPLED, len(errors)))
-    ratios = np.sqrt(errors[drawn].mean(axis=1) / torques[drawn].mean(axis=1))
-    low, high = np.quantile(ratios, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence])
+    _, low, high = paired(errors, torques)
     rms = float(np.sqrt(errors.mean()))
-    return ErrorEstimate(rms / float(np.sqrt(torques.mean())), float(low), float(high), rms)
+    return ErrorEstimate(rms / float(np.sqrt(torques.mean())), low, high, rms)
 
 
-def elsewhere(
-    rms: float, torque: float, errors: Array, torques: Array, recordings: int, confidence: float = CONFIDENCE
-) -> ErrorEstimate:
+def elsewhere(rms: float, torque: float, errors: Array, torques: Array, recordings: int) -> ErrorEstimate:
     """Return a cross-validated error with a prediction interval for another recording of the same length.
 
     The interval includes the variation of the other recording's error. Because there are few parts, quantiles of
@@ -254,21 +245,19 @@ def elsewhere(
         Mean squared error and torque of each long part, with the model fitted without it.
     recordings : int
         Number of recordings, each with the same number of parts.
-    confidence : float
-        Confidence level of the interval.
     """
     count, ratio = len(errors), errors.mean() / torques.mean()
     if rms == 0.0 or not errors.any():
         return ErrorEstimate(0.0, 0.0, 0.0, 0.0)
     scatter = (errors - ratio * torques) / errors.mean()
     deviation = 0.5 * np.sqrt(np.sum(scatter**2) / (count - 1) / count * (1 + recordings))
-    factor = float(np.exp(quantile(confidence, np.array(count - 1.0)) * deviation))
+    factor = float(np.exp(quantile(CONFIDENCE, np.array(count - 1.0)) * deviation))
     return ErrorEstimate(rms / torque, rms / torque / factor, rms / torque * factor, rms)
 
 
-def paired(errors: Array, others: Array, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
+def paired(errors: Array, others: Array) -> tuple[float, float, float]:
     """Return the ratio of two rms errors on the same blocks, with a bootstrap interval over these blocks."""
     drawn = np.random.default_rng(_SEED).integers(len(errors), size=(_RESAMPLED, len(errors)))
     ratios = np.sqrt(errors[drawn].mean(axis=1) / others[drawn].mean(axis=1))
-    low, high = np.quantile(ratios, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence])
+    low, high = np.quantile(ratios, [0.5 - 0.5 * CONFIDENCE, 0.5 + 0.5 * CONFIDENCE])
     return float(np.sqrt(errors.mean() / others.mean())), float(low), float(high)

@@ -1,4 +1,4 @@
-"""Weighted, robust and bounded linear least squares.
+"""Least squares: weighted, robust, bounded and separable fits, and cross-validation on blocks.
 
 Systems are solved by QR and a singular value decomposition of the small triangle. Columns are scaled first, so that the
 reported condition number does not depend on units. Searches that solve many systems use normal equations, whose sums
@@ -6,18 +6,20 @@ are computed in blocks too small for multi-threaded linear algebra: on a busy ma
 for each other, which costs more than they save. The results of such searches are refined by `least_squares`, which does
 not square the condition number.
 
-Cross-validation on blocks (`BlockFits`) is fast enough to compare hundreds of models.
+Cross-validation on blocks (`BlockFits`) is fast enough to compare hundreds of models. The products of all columns are
+summed once for every block. A fit is then the solution of a small system. Such normal equations lose precision if
+columns are nearly collinear. This suffices to choose a model, but the chosen one should be fitted by `least_squares`.
 
-The products of all columns are summed once for every block. A fit is then the solution of a small system. Such normal
-equations lose precision if columns are nearly collinear. This suffices to choose a model, but the chosen one should be
-fitted by `least_squares`.
+Separable models y = A(a) c are linear in most of their unknowns: the best c is a linear fit for every a. Only a is
+searched, on the sum of squares that remains for the best c (variable projection: Golub and Pereyra 1973, with the
+simplified derivative of Kaufman 1975). No start values are needed for c.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -83,9 +85,12 @@ def least_squares(
     Raises
     ------
     ConfigurationError
-        If shapes do not match, there are fewer rows than columns, or a number is not finite.
+        If there are fewer rows than columns.
     """
-    matrix, target, weights = _checked(matrix, target, weights)
+    if matrix.shape[0] < matrix.shape[1]:
+        raise ConfigurationError(f"{matrix.shape[0]} samples cannot tell {matrix.shape[1]} unknowns")
+    matrix, target = np.asarray(matrix, float), np.asarray(target, float)
+    weights = np.ones_like(target) if weights is None else weights
     root = np.sqrt(weights)
     weighted = matrix * root[:, None]
     lengths = np.linalg.norm(weighted, axis=0)
@@ -118,20 +123,6 @@ def _triangle(matrix: Array) -> Array:
         padded = np.concatenate((matrix, np.zeros((-len(matrix) % height, width))))
         matrix = np.asarray(np.linalg.qr(padded.reshape(-1, height, width), mode="r")).reshape(-1, width)
     return np.asarray(np.linalg.qr(matrix, mode="r"))
-
-
-def _checked(matrix: Array, target: Array, weights: Array | None) -> tuple[Array, Array, Array]:
-    matrix, target = np.asarray(matrix, float), np.asarray(target, float)
-    if matrix.ndim != 2 or target.shape != matrix.shape[:1]:
-        raise ConfigurationError(f"columns of shape {matrix.shape} do not fit a target of shape {target.shape}")
-    if matrix.shape[0] < matrix.shape[1]:
-        raise ConfigurationError(f"{matrix.shape[0]} samples cannot tell {matrix.shape[1]} unknowns")
-    weights = np.ones_like(target) if weights is None else np.asarray(weights, float)
-    if weights.shape != target.shape or not bool(np.all(weights >= 0.0)):
-        raise ConfigurationError("weights must be one number of at least 0 per sample")
-    if not (np.isfinite(matrix).all() and np.isfinite(target).all() and np.isfinite(weights).all()):
-        raise ConfigurationError("the data of a fit hold a number that is not finite")
-    return matrix, target, weights
 
 
 def bounded(matrix: Array, target: Array, lower: Array) -> Array:
@@ -187,7 +178,6 @@ def robust_weights(residual: Array, loss: str) -> Array:
         ``"square"`` (equal weights), ``"huber"`` (weights decrease with distance) or ``"tukey"`` (zero weight beyond
         4.7 standard deviations).
     """
-    stages(loss)  # validates the name
     width = spread(residual)
     if loss == "square" or width == 0.0:
         return np.ones_like(residual)
@@ -209,19 +199,16 @@ def loss_slope(residual: Array, loss: str) -> float:
     return float(np.mean(np.where(square < 1.0, (1.0 - square) * (1.0 - 5.0 * square), 0.0)))
 
 
-def robust_least_squares(
-    matrix: Array, target: Array, *, weights: Array | None = None, loss: str = "huber", lower: Array | None = None
-) -> LinearFit:
+def robust_least_squares(matrix: Array, target: Array, *, loss: str, lower: Array | None = None) -> LinearFit:
     """Fit by iteratively reweighted least squares, robust against outliers.
 
     As `least_squares`; each iteration weights the samples by the residuals of the last (`robust_weights`).
     """
-    given = np.ones(len(target)) if weights is None else np.asarray(weights, float)
-    fit = least_squares(matrix, target, weights=given, lower=lower)
+    fit = least_squares(matrix, target, lower=lower)
     for stage in stages(loss):
         for _ in range(ROUNDS):
             last = fit.coefficients
-            fit = least_squares(matrix, target, weights=given * robust_weights(fit.residual, stage), lower=lower)
+            fit = least_squares(matrix, target, weights=robust_weights(fit.residual, stage), lower=lower)
             if np.linalg.norm(fit.coefficients - last) <= SETTLED * np.linalg.norm(last):
                 break
     return fit
@@ -232,10 +219,7 @@ def stages(loss: str) -> tuple[str, ...]:
 
     A redescending loss must not start from a fit that outliers have biased.
     """
-    known = {"square": (), "huber": ("huber",), "tukey": ("huber", "tukey")}
-    if loss not in known:
-        raise ConfigurationError(f'loss "{loss}" is not one of square, huber, tukey')
-    return known[loss]
+    return {"square": (), "huber": ("huber",), "tukey": ("huber", "tukey")}[loss]
 
 
 def blocks(samples: int, number: int, gap: int = 0) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -248,8 +232,6 @@ def blocks(samples: int, number: int, gap: int = 0) -> list[tuple[NDArray[np.int
     list of (array, array)
         Training indices and test indices; `number` pairs.
     """
-    if not 2 <= number <= samples:
-        raise ConfigurationError(f"{samples} samples cannot be cut into {number} blocks: at least 2, one sample each")
     every = np.arange(samples)
     bounds = np.linspace(0, samples, number + 1).astype(int)
     return [
@@ -352,28 +334,28 @@ class BlockFits:
         self.products = whole.T @ whole
         judged, unfitted = [], []
         for start, length in zip(np.cumsum([0, *lengths[:-1]]), lengths, strict=True):
-            every = np.ones(length, bool)
+            every, rows = np.ones(length, bool), whole[start : start + length]
             for fit, test in blocks(length, folds, round(gap * length / folds)):
                 left = every.copy()
                 left[fit] = False
-                judged.append(_square(whole[start : start + length][test]) / len(test))
-                unfitted.append(_square(whole[start : start + length][left]))
+                tested, others = rows[test], rows[left]
+                judged.append(tested.T @ tested / len(test))
+                unfitted.append(others.T @ others)
         self.judged = np.array(judged)
         self.fitted = self.products - np.array(unfitted)
 
-    def coefficients(self, columns: Sequence[int]) -> Array:
+    def coefficients(self, columns: list[int]) -> Array:
         """Return the coefficients (k,) of some columns, fitted to all samples."""
-        return np.asarray(self._solve(self.products[None], list(columns))[0] / self.scales[list(columns)])
+        return np.asarray(self._solve(self.products[None], columns)[0] / self.scales[columns])
 
-    def left_out(self, columns: Sequence[int]) -> Array:
+    def left_out(self, columns: list[int]) -> Array:
         """Return the coefficients (blocks, k) of some columns, each fitted without one block."""
-        return np.asarray(self._solve(self.fitted, list(columns)) / self.scales[list(columns)])
+        return np.asarray(self._solve(self.fitted, columns) / self.scales[columns])
 
-    def errors(self, columns: Sequence[int]) -> Array:
+    def errors(self, columns: list[int]) -> Array:
         """Return the mean squared test error (blocks,) on every block of the fit without it."""
-        chosen = list(columns)
-        solution = np.column_stack((self._solve(self.fitted, chosen), np.full(len(self.fitted), -1.0)))
-        rows = [*chosen, -1]
+        solution = np.column_stack((self._solve(self.fitted, columns), np.full(len(self.fitted), -1.0)))
+        rows = [*columns, -1]
         within = self.judged[:, rows][:, :, rows]
         return np.asarray(np.maximum(np.einsum("bi,bij,bj->b", solution, within, solution), 0.0))
 
@@ -389,5 +371,233 @@ class BlockFits:
         return np.asarray(np.linalg.solve(system, side[:, :, None])[:, :, 0])
 
 
-def _square(rows: Array) -> Array:
-    return np.asarray(rows.T @ rows)
+# --- separable models -------------------------------------------------------------------------------------------------
+
+Columns = Callable[[Array], Array]
+
+_STEPS, _LONGEST, _SMALL = 60, 1.0, 1e-8
+"""Maximum number of steps; maximum step and step of convergence, in logarithms of the unknowns."""
+_DIFFERENCE, _HALVINGS = 1e-5, 12
+_POLISH, _SHRINKS = 6, 0.5
+"""Maximum number of final steps, and factor by which each must be shorter than the last."""
+_EXACT = 1e-13
+"""Fraction of the target's sum of squares that is rounding error."""
+_VALLEYS, _FAR = 3, 1.5
+"""Maximum number of descents, and minimum distance between starts of several unknowns, in logarithms."""
+_UNSEEN = 1e-6
+"""Change of the sum of squares, in variances of a residual, below which a search ends."""
+_SAME = 1e-3
+"""Maximum distance between identical minima, in logarithms of the unknowns."""
+
+
+@dataclass(frozen=True)
+class SeparableFit:
+    """Solution of a separable model.
+
+    Attributes
+    ----------
+    nonlinear : array, (q,)
+        Unknowns that the columns depend on.
+    linear : LinearFit
+        Linear fit for these.
+    jacobian : array, (n, p + q)
+        Derivatives of the model with respect to the coefficients, then to `nonlinear`.
+    converged : bool
+        Whether the search converged.
+    others : tuple of SeparableFit
+        Other local minima with the same weights, in increasing order of their cost.
+    """
+
+    nonlinear: Array
+    linear: LinearFit
+    jacobian: Array
+    converged: bool
+    others: tuple[SeparableFit, ...] = ()
+
+
+def separable_least_squares(
+    columns: Columns,
+    target: Array,
+    starts: Array,
+    *,
+    loss: str = "square",
+    lower: Array | None = None,
+    limits: tuple[Array, Array] | None = None,
+) -> SeparableFit:
+    """Fit a model that is linear except for a few positive unknowns.
+
+    Parameters
+    ----------
+    columns : callable
+        Maps the nonlinear unknowns (q,) to the columns (n, p).
+    target : array, (n,)
+        Dependent variable.
+    starts : array, (m, q)
+        Start values, all greater than 0, in any order. The search descends from those that are better than their
+        neighbours, judged on all samples, and stays within their range.
+    loss
+        As in `robust_least_squares`.
+    lower : (p,) float array, optional
+        Lower bounds of the linear coefficients, each 0 or minus infinity.
+    limits : pair of (q,) float arrays, optional
+        Bounds of the nonlinear unknowns; by default the range of `starts`.
+    """
+    starts = np.atleast_2d(np.asarray(starts, float))
+    target = np.asarray(target, float)
+    least, most = (starts.min(axis=0), starts.max(axis=0)) if limits is None else limits
+    search = _Search(columns, target, lower, np.log(least), np.log(most))
+    minima = search.minima(np.log(starts), np.ones_like(target))
+    fit = minima[0]
+    for stage in stages(loss):
+        for _ in range(ROUNDS):
+            last = np.log(fit.nonlinear)
+            fit = search.descend(last, robust_weights(fit.linear.residual, stage))
+            if np.linalg.norm(np.log(fit.nonlinear) - last) <= SETTLED:
+                break
+    if len(minima) == 1:
+        return fit
+    others = minima[1:]
+    if stages(loss):  # the minima for the final weights of the best fit, without those that coincide with it
+        again = [search.descend(np.log(one.nonlinear), fit.linear.weights) for one in others]
+        others = sorted((one for one in again if _apart(one, fit)), key=lambda one: one.linear.cost)
+    return replace(fit, others=tuple(others))
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Descent on the variable projection functional, in the logarithms of the nonlinear unknowns."""
+
+    columns: Columns
+    target: Array
+    lower: Array | None
+    least: Array
+    most: Array
+
+    def minima(self, starts: Array, weights: Array) -> list[SeparableFit]:
+        """Return the distinct minima reached from the starts, in increasing order of their cost."""
+        found: list[SeparableFit] = []
+        for start in self.valleys(starts, weights):
+            fit = self.descend(start, weights)
+            if all(_apart(fit, other) for other in found):
+                found.append(fit)
+        return sorted(found, key=lambda fit: fit.linear.cost)
+
+    def valleys(self, starts: Array, weights: Array) -> Array:
+        """Return the starts for descents, in increasing order of their cost.
+
+        With one unknown, the local minima of the starts; with several, the best ones that are far apart.
+        """
+        if len(starts) <= _VALLEYS:
+            return starts
+        if starts.shape[1] == 1:
+            starts = starts[np.argsort(starts[:, 0])]
+        costs = np.array([self.cost(start, weights) for start in starts])
+        if starts.shape[1] > 1:
+            chosen: list[Array] = []
+            for start in starts[np.argsort(costs)]:
+                if len(chosen) < _VALLEYS and all(np.abs(start - other).max() > _FAR for other in chosen):
+                    chosen.append(start)
+            return np.array(chosen)
+        if float(costs.min()) <= _EXACT:  # an exact fit: rounding errors create many minima
+            return np.asarray(starts[[int(np.argmin(costs))]])
+        walls = np.concatenate(([np.inf], costs, [np.inf]))
+        lowest = np.flatnonzero((costs <= walls[:-2]) & (costs <= walls[2:]))
+        return np.asarray(starts[lowest[np.argsort(costs[lowest])][:_VALLEYS]])
+
+    def cost(self, start: Array, weights: Array) -> float:
+        """Return the fraction of the target's sum of squares that remains for the best linear coefficients."""
+        return solve_normal_equations(self.columns(np.exp(start)), self.target, weights, self.lower)[1]
+
+    def solved(self, place: Array, weights: Array) -> LinearFit:
+        """Return the linear fit for given unknowns."""
+        return least_squares(self.columns(np.exp(place)), self.target, weights=weights, lower=self.lower)
+
+    def nearly_solved(self, place: Array, weights: Array) -> LinearFit:
+        """Return the solution by normal equations, which is accurate enough during the descent."""
+        matrix = self.columns(np.exp(place))
+        found, _ = solve_normal_equations(matrix, self.target, weights, self.lower)
+        return LinearFit(found, self.target - times(matrix, found), np.nan, len(found), weights)
+
+    def descend(self, place: Array, weights: Array) -> SeparableFit:
+        """Descend by Gauss-Newton steps with step halving until convergence."""
+        fit, converged, way = self.nearly_solved(place, weights), False, _Way()
+        for _ in range(_STEPS):
+            step, last, cost = way.onward(place, self._step(place, fit, nearly=True)), place, fit.cost
+            if np.abs(step).max() <= _SMALL:
+                place, converged = self._within(place + step), True
+                break
+            for _ in range(_HALVINGS):
+                trial = self._within(place + step)
+                found = self.nearly_solved(trial, fit.weights)
+                if found.cost < fit.cost:
+                    place, fit = trial, found
+                    break
+                step = 0.5 * step
+            if (cost - fit.cost) * len(fit.residual) <= _UNSEEN * fit.cost or np.array_equal(place, last):
+                # the descent leaves the range, or its gain is below noise or rounding errors
+                converged = True
+                break
+        fit = self.solved(place, fit.weights)
+        if converged:
+            place, fit = self._polished(place, fit)
+        jacobian = stacked((*self.columns(np.exp(place)).T, *(self._slopes(place, fit) / np.exp(place)).T))
+        return SeparableFit(np.exp(place), fit, jacobian, converged)
+
+    def _step(self, place: Array, fit: LinearFit, nearly: bool = False) -> Array:
+        free = np.ones(len(fit.coefficients), bool)
+        if self.lower is not None:
+            free = fit.coefficients > self.lower
+        matrix = stacked((*self.columns(np.exp(place))[:, free].T, *self._slopes(place, fit).T))
+        if nearly:
+            found, _ = solve_normal_equations(matrix, fit.residual, fit.weights)
+        else:
+            found = least_squares(matrix, fit.residual, weights=fit.weights).coefficients
+        return np.asarray(np.clip(found[int(free.sum()) :], -_LONGEST, _LONGEST))
+
+    def _polished(self, place: Array, fit: LinearFit) -> tuple[Array, LinearFit]:
+        """Refine a solution by Gauss-Newton steps while they shrink, where rounding hides changes of the cost."""
+        largest, way = np.inf, _Way()
+        for _ in range(_POLISH):
+            step = self._within(place + way.onward(place, self._step(place, fit))) - place
+            size = float(np.abs(step).max())
+            if not 0.0 < size <= min(_SHRINKS * largest, np.sqrt(_SMALL)):
+                break
+            place, largest = place + step, size
+            fit = self.solved(place, fit.weights)
+        return place, fit
+
+    def _within(self, place: Array) -> Array:
+        return np.asarray(np.clip(place, self.least, self.most))
+
+    def _slopes(self, place: Array, fit: LinearFit) -> Array:
+        """Return the derivatives (n, q) of the model with respect to the logarithms, by central differences."""
+        slopes = [
+            times(self.columns(np.exp(place + shift)) - self.columns(np.exp(place - shift)), fit.coefficients)
+            for shift in _DIFFERENCE * np.eye(len(place))
+        ]
+        return stacked(slopes) / (2.0 * _DIFFERENCE)
+
+
+class _Way:
+    """Secant acceleration of the Gauss-Newton steps for a single unknown.
+
+    Gauss-Newton steps alone oscillate or creep if residuals are large compared with the effect of the unknown.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[float, float] | None = None
+
+    def onward(self, place: Array, step: Array) -> Array:
+        """Return the step that replaces a Gauss-Newton step."""
+        if len(place) > 1 or abs(step[0]) >= _LONGEST:
+            self._last = None
+            return step
+        before, self._last = self._last, (float(place[0]), float(step[0]))
+        if before is None or before[0] == place[0]:
+            return step
+        slope = (step[0] - before[1]) / (place[0] - before[0])
+        return np.asarray(np.clip(-step / slope, -_LONGEST, _LONGEST) if slope < 0.0 else step)
+
+
+def _apart(one: SeparableFit, other: SeparableFit) -> bool:
+    return bool(np.abs(np.log(one.nonlinear / other.nonlinear)).max() > _SAME)

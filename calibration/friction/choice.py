@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -129,71 +129,53 @@ def choose_model(
     """
     if not recordings or (models is not None and not models):
         raise ConfigurationError("a choice needs at least one recording and one model")
-    whole = joined(recordings)
     comparison = _Comparison(recordings, settings, folds)
     names = list(STATIC_MODELS) if models is None else list(models)
     if len(names) > 1 and len(comparison.parts) < _FEWEST:
         raise ConfigurationError("too little motion in both directions to choose a model by cross-validation: name one")
     if not comparison.parts:
         only = Candidate(names[0], named_model(names[0]).freedom, math.nan, "chosen: the model asked for")
-        return Choice(names[0], fit_friction(whole, names[0], settings), (only,), math.nan)
+        return Choice(names[0], comparison.fit(names[0]), (only,), math.nan)
     for name in names:
         comparison.evaluate(name)
     if models is None and not settings.unbounded:
-        return _automatic(whole, comparison, settings)
-    name = comparison.best(whole, names)
-    return Choice(name, comparison.fit(whole, name), comparison.candidates(name), comparison.score(name))
+        return _automatic(comparison)
+    name = comparison.best(names)
+    return Choice(name, comparison.fit(name), comparison.candidates(name), comparison.score(name))
 
 
-def _automatic(whole: Samples, comparison: _Comparison, settings: FitSettings) -> Choice:
+def _automatic(comparison: _Comparison) -> Choice:
     """Choose among the static models, which have been compared, and extensions of the best of them."""
-    for name in _with_presliding(whole, comparison, settings):
-        comparison.evaluate(name)
+    whole, settings, score_of = comparison.whole, comparison.settings, comparison.score
+    if whole.travel is not None and whole.commanded is None and not settings.fit_inertia:
+        # If presliding is large, the ranking of the static models says little about asymmetry and offset.
+        static = min(map(score_of, comparison.squares))
+        for name in comparison.best_extended("presliding", "scaled"):
+            comparison.evaluate(name)
+            base = name.removesuffix("-presliding").removesuffix("-asymmetric").removesuffix("-offset")
+            for simpler in (f"{base}-presliding", f"{base}-offset-presliding"):
+                free = MODELS[simpler].freedom if simpler in MODELS else math.inf
+                if free < MODELS[name].freedom and score_of(name) < static:
+                    comparison.evaluate(simpler)
     if whole.angle is not None and float(np.ptp(whole.angle)) >= _TURN:
-        # extensions by harmonics of the best models with and without presliding
-        best: dict[bool, str] = {}
-        for name in sorted(comparison.squares, key=comparison.score):
-            if f"{name}-harmonics" in MODELS:
-                best.setdefault(MODELS[name].presliding, name)
-        for _, name in sorted(best.items()):
-            comparison.evaluate(f"{name}-harmonics")
-    for name in comparison.good(list(comparison.squares)):
-        if "presliding-unknown" in {doubt.code for doubt in comparison.fit(whole, name).doubts}:
+        for name in comparison.best_extended("harmonics", "presliding"):
+            comparison.evaluate(name)
+    for name in comparison.good(comparison.squares):
+        if "presliding-unknown" in {doubt.code for doubt in comparison.fit(name).doubts}:
             comparison.undetermined.add(name)
     # An extension must not fit worse than the model that would be chosen without extensions.
-    static = comparison.good(list(STATIC_MODELS))[0]
-    most = comparison.fit(whole, static).diagnostics.rms
-    candidates = [comparison.best(whole, list(comparison.squares)), *comparison.good(list(comparison.squares))]
-    name = next((each for each in candidates if comparison.fit(whole, each).diagnostics.rms <= most), static)
-    fit, score, note = comparison.fit(whole, name), comparison.score(name), ""
+    static_name = comparison.good(STATIC_MODELS)[0]
+    most = comparison.fit(static_name).diagnostics.rms
+    candidates = [comparison.best(comparison.squares), *comparison.good(comparison.squares)]
+    name = next((each for each in candidates if comparison.fit(each).diagnostics.rms <= most), static_name)
+    fit, score, note = comparison.fit(name), score_of(name), ""
     if _extrapolates(fit):
         limited = replace(settings, slowest_fall=_LIMIT)
-        measured, measured_score = fit_friction(whole, name, limited), comparison.score(name, limited)
-        if measured_score <= _WORSE * score and (static == name or measured.diagnostics.rms <= most):
+        measured, measured_score = fit_friction(whole, name, limited), score_of(name, limited)
+        if measured_score <= _WORSE * score and (static_name == name or measured.diagnostics.rms <= most):
             fit, score = measured, measured_score
             note = f"; {100.0 * score:.3g} % with a limited Stribeck velocity"
     return Choice(name, fit, comparison.candidates(name, note), score)
-
-
-def _with_presliding(whole: Samples, comparison: _Comparison, settings: FitSettings) -> Iterator[str]:
-    """Yield presliding extensions of the best models with and without a Stribeck velocity.
-
-    Simpler extensions follow: if presliding is large, the ranking of the static models says little about asymmetry and
-    offset.
-    """
-    if whole.travel is None or whole.commanded is not None or settings.fit_inertia:
-        return
-    found: dict[bool, str] = {}
-    for name in sorted(comparison.squares, key=comparison.score):
-        if f"{name}-presliding" in MODELS:
-            found.setdefault(MODELS[name].scaled, f"{name}-presliding")
-    static = min(map(comparison.score, comparison.squares))
-    for _, name in sorted(found.items()):
-        yield name
-        base = name.removesuffix("-presliding").removesuffix("-asymmetric").removesuffix("-offset")
-        for simpler in (f"{base}-presliding", f"{base}-offset-presliding"):
-            if simpler in MODELS and MODELS[simpler].freedom < MODELS[name].freedom and comparison.score(name) < static:
-                yield simpler
 
 
 def _extrapolates(fit: FrictionFit) -> bool:
@@ -215,16 +197,12 @@ class _Comparison:
     """Squared test errors of models in cross-validation."""
 
     def __init__(self, recordings: Sequence[Samples], settings: FitSettings, folds: int) -> None:
-        self.settings = settings
+        self.whole, self.settings = joined(recordings), settings
         self.own_offsets = len(recordings) > 1 and not settings.common_offset
         every = -(-sum(len(one.time) for one in recordings) // _COMPARED)
         if every > 1:
             recordings = [one.part(np.arange(0, len(one.time), every)) for one in recordings]
-        self.parts = [
-            (fitted, judged, part)
-            for fitted, judged, part in _parts(recordings, folds)
-            if len(part) and fitted.shows_law
-        ]
+        self.parts = [part for part in _parts(recordings, folds) if len(part[2]) and part[0].shows_law]
         sizes = [judged.friction[part] ** 2 for _, judged, part in self.parts]
         self.size = float(np.mean(np.concatenate(sizes))) if sizes else math.nan
         self.squares: dict[str, Array] = {}
@@ -234,6 +212,14 @@ class _Comparison:
     def evaluate(self, name: str) -> None:
         """Fit and test a model."""
         self.squares[name] = self._errors(name, self.settings)
+
+    def best_extended(self, extension: str, kind: str) -> list[str]:
+        """Return the extensions of the best models without and with an attribute."""
+        best: dict[bool, str] = {}
+        for name in sorted(self.squares, key=self.score):
+            if f"{name}-{extension}" in MODELS:
+                best.setdefault(getattr(MODELS[name], kind), f"{name}-{extension}")
+        return [best[key] for key in sorted(best)]
 
     def score(self, name: str, settings: FitSettings | None = None) -> float:
         """Return the cross-validated error of a model relative to the friction, with other settings if given."""
@@ -261,7 +247,7 @@ class _Comparison:
     def _mean(self, name: str) -> float:
         return float(self.squares[name].mean())
 
-    def good(self, names: Sequence[str]) -> list[str]:
+    def good(self, names: Iterable[str]) -> list[str]:
         """Return the models that are about as good as the best of them, the simplest first."""
         known = [name for name in names if name not in self.undetermined]
         best = min(known, key=self._mean)
@@ -277,7 +263,7 @@ class _Comparison:
         ]
         return sorted(good, key=lambda name: named_model(name).freedom)
 
-    def best(self, whole: Samples, names: Sequence[str]) -> str:
+    def best(self, names: Iterable[str]) -> str:
         """Return the simplest of the good models whose test and fit errors are near the lowest.
 
         In a short recording, chance may hide a relevant difference.
@@ -285,28 +271,28 @@ class _Comparison:
         good = self.good(names)
         if self.settings.unbounded:  # skip fits that are not physical friction laws
             others = sorted((name for name in names if name not in good), key=self.score)
-            return next((name for name in (*good, *others) if not negative(self.fit(whole, name).values)), good[0])
+            return next((name for name in (*good, *others) if not negative(self.fit(name).values)), good[0])
         least = min(self.score(name) for name in good)
         exact = {name for name in good if self._mean(name) <= _EXACT**2 * self.size}
         near = [name for name in good if name in exact or self.score(name) <= _NEAR * least]
-        residuals = {name: self.fit(whole, name).diagnostics.rms for name in near}
+        residuals = {name: self.fit(name).diagnostics.rms for name in near}
         return next(name for name in near if name in exact or residuals[name] <= _NEAR * min(residuals.values()))
 
-    def fit(self, whole: Samples, name: str) -> FrictionFit:
+    def fit(self, name: str) -> FrictionFit:
         """Return the fit of a model to all recordings."""
         if name not in self._fits:
-            self._fits[name] = fit_friction(whole, name, self.settings)
+            self._fits[name] = fit_friction(self.whole, name, self.settings)
         return self._fits[name]
 
     def candidates(self, chosen: str, note: str = "") -> tuple[Candidate, ...]:
         """Return all models with the reason of their rank, and a note on the chosen one."""
-        good = self.good(list(self.squares))
+        good = self.good(self.squares)
         best = min((name for name in self.squares if name not in self.undetermined), key=self._mean)
 
         def reason(name: str) -> str:
             if name == chosen:
-                alone = len(self.squares) == 1
-                return f"chosen{'' if alone else ': the simplest model about as good as the best'}{note}"
+                simplest = ": the simplest model about as good as the best" if len(self.squares) > 1 else ""
+                return f"chosen{simplest}{note}"
             if name in self.undetermined:
                 return "its presliding distance cannot be determined"
             if name in good and named_model(name).freedom >= named_model(chosen).freedom:
@@ -317,24 +303,17 @@ class _Comparison:
                 return "the best model explains most of its residual"
             return f"worse by {self.excess(name, best):.1f} standard errors"
 
-        return tuple(
-            Candidate(name, named_model(name).freedom, self.score(name), reason(name)) for name in self.squares
-        )
+        names = self.squares
+        return tuple(Candidate(name, named_model(name).freedom, self.score(name), reason(name)) for name in names)
 
 
 def _parts(recordings: Sequence[Samples], folds: int) -> Iterator[tuple[Samples, Samples, NDArray[np.intp]]]:
     """Yield training samples, a test recording, and the indices of its test samples."""
-    if len(recordings) == 1:
-        (only,) = recordings
-        moving = _moving(only)
-        gap = round(_APART * (len(only.time) - 1) / float(only.time[-1] - only.time[0]))
-        for fitted, judged in blocks(len(only.time), folds, gap):
-            yield only.part(fitted), only, np.intersect1d(judged, moving)
-        return
-    for left_out, one in enumerate(recordings):
-        others = [other for number, other in enumerate(recordings) if number != left_out]
-        yield joined(others), one, _moving(one)
-
-
-def _moving(recording: Samples) -> NDArray[np.intp]:
-    return np.flatnonzero(recording.faster_than(_SLOW * float(np.abs(recording.velocity).max())))
+    for number, one in enumerate(recordings):
+        moving = np.flatnonzero(one.faster_than(_SLOW * float(np.abs(one.velocity).max())))
+        if len(recordings) > 1:
+            yield joined([*recordings[:number], *recordings[number + 1 :]]), one, moving
+            continue
+        gap = round(_APART * (len(one.time) - 1) / float(one.time[-1] - one.time[0]))
+        for fitted, judged in blocks(len(one.time), folds, gap):
+            yield one.part(fitted), one, np.intersect1d(judged, moving)

@@ -6,6 +6,28 @@ Samples at a limit of the sensor are excluded from fits (`without_saturated`). A
 that ignore it underestimate friction. If only the clipped samples were excluded, samples with small noise would be
 favoured. Therefore all samples are excluded at which the limit is expected within the noise, by a fit to the others.
 This criterion does not depend on the noise of the sample itself.
+
+Errors in variables: correction of a fit for velocity noise .
+
+Friction falls so steeply from its static levels that little noise on the velocity flattens it: the fit then yields
+levels that are too low by many standard errors. If the size of the noise is known, this can be corrected. The measured
+velocities w_i are treated as true values, and noise n is added. The parameters t are sought whose law, seen through
+that noise, would lead to the fit f that was found:
+
+    sum_i  E[ J(w_i + n; f) 1(|w_i + n| > band) (F(w_i; t) - F(w_i + n; f)) ] = 0
+
+where J is the derivative of the law F, and the band is the interval around rest in which samples are excluded. The
+noise in w_i itself has an effect of second order only. The expectation is a sum over a few points (Gauss-Hermite
+quadrature); without noise the result is the fit itself. For the covariance of t, the derivative of the left side with
+respect to t replaces the matrix of the normal equations.
+
+Noise on the acceleration biases the inertia towards zero in the same way. If an instrument with negligible noise exists
+(`calibration.data.signals.Motion`), it replaces the acceleration in J, and the measured friction replaces f in the sum:
+the method of instrumental variables (Soederstroem and Stoica 1989, section 8; for robots Janot et al. 2014). For
+commanded motion (`calibration.friction.samples`), J is evaluated at the commanded motion z_i throughout, and only the
+effect of noise on the law itself remains to be corrected:
+
+    sum_i  J(z_i; f) (F(w_i; t) - E[F(w_i + n; f)] + F(w_i; f) - measured_i) = 0
 """
 
 from __future__ import annotations
@@ -25,16 +47,300 @@ from calibration.fitting.intervals import (
     memory_of,
     quantile,
 )
-from calibration.fitting.regression import least_squares, loss_slope, norm, robust_least_squares, spread
-from calibration.fitting.separable import SeparableFit, separable_least_squares
-from calibration.friction.diagnostics import changes, diagnose, doubts_about
-from calibration.friction.model import DISTANCE, SCALE, FrictionModel, named_model
-from calibration.friction.problem import Corrected, Problem, corrected
-from calibration.friction.result import Doubt, FitSettings, FrictionFit, FrictionLaw
-from calibration.friction.samples import LEAST, Samples
+from calibration.fitting.regression import (
+    SeparableFit,
+    least_squares,
+    loss_slope,
+    norm,
+    products,
+    robust_least_squares,
+    separable_least_squares,
+    spread,
+    stacked,
+    times,
+)
+from calibration.friction.model import (
+    DISTANCE,
+    HARMONICS,
+    INERTIA,
+    PRESLIDING,
+    SCALE,
+    FrictionModel,
+    Motion,
+    named_model,
+    select,
+)
+from calibration.friction.result import (
+    FitSettings,
+    FrictionFit,
+    FrictionLaw,
+    changes,
+    diagnose,
+    doubts_about,
+    make_doubt,
+)
+from calibration.friction.samples import LEAST, Commanded, Samples
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
+Interval = tuple[float, float]
+
+_DIFFERENCE = 1e-5
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Parametrization with the searched parameters in one array `place`.
+
+    They are the free linear parameters of the model (`FrictionModel.reduction`), the deviations of the offsets of all
+    recordings but the last from their mean, the inertia, and the nonlinear parameters.
+
+    Attributes
+    ----------
+    model : FrictionModel
+    bounded : bool
+        Whether levels and viscosities are at least 0, static levels at least the Coulomb levels, and Coulomb levels at
+        least the presliding part.
+    motion : Motion
+        Motion of the samples. Methods evaluate it at other velocities.
+    acceleration : array, (n,), optional
+        Acceleration of the samples, if the inertia is estimated.
+    instrument : array, (n,), optional
+        Replaces the acceleration in the estimating equations (`calibration.friction.fit`).
+    commanded : Commanded, optional
+        Replaces velocity and acceleration in the estimating equations.
+    deviations : int
+        Number of offsets that deviate freely from their mean: one less than the number of recordings, or 0.
+    """
+
+    model: FrictionModel
+    bounded: bool
+    motion: Motion
+    acceleration: Array | None = None
+    instrument: Array | None = None
+    commanded: Commanded | None = None
+    deviations: int = 0
+
+    def of(self, chosen: NDArray[np.bool_]) -> Problem:
+        """Return the problem for selected samples."""
+        names = ("motion", "acceleration", "instrument", "commanded")
+        return replace(self, **{name: select(getattr(self, name), chosen) for name in names})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters of the model and the inertia, for the report of results."""
+        inertia = () if self.acceleration is None else (INERTIA,)
+        return (*self.model.linear_names, *inertia, *self.model.nonlinear_names)
+
+    @property
+    def lower(self) -> Array | None:
+        """Lower bounds of the searched linear parameters, 0 or minus infinity; None without bounds."""
+        if not self.bounded:
+            return None
+        names = [name for name in self.model.linear_names if not (self.model.plateau and name == "static_forward")]
+        least = [-np.inf if name in ("offset", *HARMONICS) else 0.0 for name in names]
+        return np.array(least + [-np.inf] * self.deviations + [0.0] * (self.acceleration is not None))
+
+    def columns(self, velocity: Array, nonlinear: Array) -> Array:
+        """Return the columns (n, r) of the searched linear parameters, at given velocities of the motion."""
+        scale, distance = self._scale_and_distance(nonlinear)
+        columns = self.model.columns(replace(self.motion, velocity=velocity), scale, distance)
+        if self.model.plateau or self.bounded:
+            columns = np.einsum("ij,jk->ik", columns, self.model.reduction(scale, self.bounded))
+        more = []
+        if self.deviations:
+            recording = np.zeros(len(velocity), int) if self.motion.recording is None else self.motion.recording
+            last = (recording == self.deviations).astype(float)
+            more += [(recording == number) - last for number in range(self.deviations)]
+        if self.acceleration is not None:
+            more.append(self.acceleration)
+        return stacked((*columns.T, *more)) if more else columns
+
+    def evaluate(self, velocity: Array, place: Array) -> Array:
+        """Return the force (n,) that the model predicts at given velocities of the motion."""
+        linear, nonlinear = self.split(place)
+        return times(self.columns(velocity, nonlinear), linear)
+
+    def expanded(self, velocity: Array, place: Array) -> tuple[Array, Array]:
+        """Return `evaluate` (n,) and its derivatives (n, r) together."""
+        linear, nonlinear = self.split(place)
+        columns = self.columns(velocity, nonlinear)
+        values = times(columns, linear)
+        if not len(nonlinear):
+            return values, columns
+        model, derivatives = self.model, []
+        scale, distance = self._scale_and_distance(nonlinear)
+        if model.scaled:
+            matrix = model.reduction(scale, self.bounded)
+            searched = linear[: matrix.shape[1]]
+            derivative = model.scale_derivative(matrix @ searched, velocity, scale)
+            if model.plateau:  # the static level changes in proportion to the Stribeck velocity
+                change = model.reduction(2.0 * scale, self.bounded) - matrix
+                derivative = derivative + times(model.columns(velocity, scale), change @ searched) / scale
+            derivatives.append(derivative)
+        if model.presliding:
+            step = _DIFFERENCE * distance
+            states = [self.motion.presliding(distance + side * step) for side in (1.0, -1.0)]
+            part = linear[model.linear_names.index(PRESLIDING)]
+            derivatives.append(part * (states[0] - states[1]) / (2.0 * step))
+        return values, stacked((*columns.T, *derivatives))
+
+    @property
+    def inertial(self) -> int:
+        """Index of the inertia in `place`."""
+        return -1 - len(self.model.nonlinear_names)
+
+    def split(self, place: Array) -> tuple[Array, Array]:
+        """Return the linear and the nonlinear parameters."""
+        count = len(place) - len(self.model.nonlinear_names)
+        return place[:count], place[count:]
+
+    def _scale_and_distance(self, nonlinear: Array) -> tuple[float, float]:
+        scale = float(nonlinear[0]) if self.model.scaled else 1.0
+        return scale, float(nonlinear[-1]) if self.model.presliding else 1.0
+
+    def natural(self, place: Array) -> Array:
+        """Return the parameters in the order of `names`."""
+        linear, nonlinear = self.split(place)
+        matrix = self.model.reduction(self._scale_and_distance(nonlinear)[0], self.bounded)
+        inertia = linear[len(linear) - (self.acceleration is not None) :]
+        return np.concatenate((matrix @ linear[: matrix.shape[1]], inertia, nonlinear))
+
+    def named(self, place: Array) -> dict[str, float]:
+        """Return the parameters by name."""
+        return dict(zip(self.names, map(float, self.natural(place)), strict=True))
+
+    def natural_jacobian(self, place: Array) -> Array:
+        """Return the derivatives of `natural` with respect to `place`."""
+        steps = _DIFFERENCE * np.maximum(np.abs(place), _DIFFERENCE)
+        sides = [(self.natural(place + step), self.natural(place - step)) for step in np.diag(steps)]
+        return np.column_stack(
+            [(plus - minus) / (2.0 * step) for (plus, minus), step in zip(sides, steps, strict=True)]
+        )
+
+    def offset_deviations(self, place: Array) -> Array:
+        """Return the deviation of the offset of each recording from their mean."""
+        if not self.deviations:
+            return np.zeros(1)
+        first = self.model.reduction(1.0, self.bounded).shape[1]
+        others = place[first : first + self.deviations]
+        return np.append(others, -others.sum())
+
+
+# --- velocity noise ---------------------------------------------------------------------------------------------------
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_STEPS, _SETTLED = 12, 1e-9
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """Fit without the bias of velocity noise.
+
+    Attributes
+    ----------
+    place : array, (r,)
+        Searched parameters (`Problem`).
+    matrix : array, (r, r)
+        Derivative of the estimating equations with respect to all parameters.
+    settled : bool
+        Whether the search converged; otherwise the uncorrected parameters are returned.
+    commanded : array, (k, r), optional
+        Factors of the residuals of the kept samples, for commanded motion.
+    """
+
+    place: Array
+    matrix: Array
+    settled: bool
+    commanded: Array | None = None
+
+
+def _corrected(search: _Search, place: Array, free: NDArray[np.bool_], noise: float, residual: Array) -> Corrected:
+    """Correct the parameters of a fit for velocity noise.
+
+    Parameters
+    ----------
+    search : _Search
+        The fit.
+    place : array, (r,)
+        Its parameters.
+    free : array of bool, (r,)
+        Parameters that may change; the others are at a bound.
+    noise : float
+        Standard deviation of the velocity error.
+    residual : array, (n,)
+        Weighted residuals of the fit; 0 for excluded samples.
+    """
+    commanded = search.problem.commanded is not None
+    equations = (_equations_by_command if commanded else _equations)(search, place, noise, residual)
+    problem, velocity, instruments, seen = equations
+    # search for the law that has the products `seen` (r,) with the instruments (n, r)
+    found, smallest = place, _SETTLED * norm(search.samples.friction)
+    by_command = instruments if commanded else None
+    for _ in range(_STEPS):
+        law, jacobian = problem.expanded(velocity, found)
+        matrix = products(instruments, jacobian)
+        step = np.zeros_like(place)
+        part, right = matrix[np.ix_(free, free)], (seen - times(instruments.T, law))[free]
+        scale = np.maximum(np.abs(part).max(axis=0), 1e-300)
+        step[free] = np.linalg.lstsq(part / scale, right, rcond=None)[0] / scale
+        found = found + step
+        start, now = problem.split(place)[1], problem.split(found)[1]
+        if not bool(np.all((0.2 * start < now) & (now < 5.0 * start))):
+            break
+        if np.all(np.abs(step[free]) * np.sqrt(np.abs(np.diag(matrix)))[free] <= smallest):
+            if problem.lower is not None:
+                count = len(problem.lower)
+                found = np.concatenate((np.maximum(found[:count], problem.lower), found[count:]))
+            return Corrected(found, matrix, True, by_command)
+    return Corrected(place, products(instruments, problem.expanded(velocity, place)[1]), False, by_command)
+
+
+_Equations = tuple[Problem, Array, Array, Array]
+"""Problem and velocity of the used samples, instruments (n, r), and their products with the law (r,)."""
+
+
+def _equations(search: _Search, place: Array, noise: float, residual: Array) -> _Equations:
+    """Return the estimating equations for the law as seen through the noise."""
+    samples = search.samples
+    left_out = ~search.kept & (np.abs(samples.velocity) > search.band)  # for other reasons than their speed
+    usable = samples.inner & ~left_out
+    problem, measured = search.problem.of(usable), samples.velocity[usable]
+    # the expected derivative of each sample (n, r), and the sum of its products with the law (r,)
+    instruments, seen = np.zeros((len(place), len(measured))).T, np.zeros(len(place))
+    for node, weight in zip(_NODES if noise else (0.0,), _WEIGHTS if noise else (1.0,), strict=True):
+        velocity = measured + node * noise
+        counted = weight * (np.abs(velocity) > search.band)
+        law, jacobian = problem.expanded(velocity, place)
+        if problem.acceleration is not None and problem.instrument is not None:
+            jacobian = jacobian.copy(order="K")
+            jacobian[:, problem.inertial] = problem.instrument
+        part = jacobian * counted[:, None]
+        instruments += part
+        seen += times(part.T, law)
+    if problem.instrument is not None:
+        seen[problem.inertial] += float(np.einsum("i,i->", problem.instrument, residual[usable]))
+    return problem, measured, instruments, seen
+
+
+def _equations_by_command(search: _Search, place: Array, noise: float, residual: Array) -> _Equations:
+    """Return the equations for residuals that are uncorrelated with the commanded motion."""
+    problem, velocity = search.problem.of(search.kept), search.samples.velocity[search.kept]
+    assert problem.commanded is not None
+    # the derivatives at the commanded motion, made insensitive to an error of the delay
+    acceleration = None if problem.acceleration is None else problem.commanded.acceleration
+    derivatives = replace(problem, acceleration=acceleration).expanded(problem.commanded.velocity, place)[1]
+    jerk, rate = problem.commanded.jerk, problem.commanded.force_rate
+    power = float(rate @ jerk)
+    instruments = derivatives if power == 0.0 else derivatives - np.outer(jerk, rate @ derivatives / power)
+    mean = np.zeros(len(velocity))
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+        mean += weight * problem.evaluate(velocity + node * noise, place)
+    return problem, velocity, instruments, times(instruments.T, mean) + times(instruments.T, residual[search.kept])
+
+
+# --- fit --------------------------------------------------------------------------------------------------------------
 
 _BAND, _NOISE_BAND = 0.01, 4.0
 """Speed of excluded samples: fraction of the top speed, and standard deviations of the noise."""
@@ -58,13 +364,17 @@ _DEFAULTS = FitSettings()
 
 @dataclass(frozen=True)
 class _Search:
-    """Least squares fit with its problem and data: samples `kept`, which are faster than `band`."""
+    """Least squares fit with its problem and data: samples `kept`, which are faster than `band`.
+
+    `tried` has the start values of each nonlinear parameter, increasing.
+    """
 
     problem: Problem
     samples: Samples
     settings: FitSettings
     band: float
     kept: NDArray[np.bool_]
+    tried: list[Array]
     found: SeparableFit
 
 
@@ -72,7 +382,7 @@ def fit_friction(samples: Samples, model: FrictionModel | str, settings: FitSett
     """Fit the parameters of a friction model to a recording.
 
     Nonlinear parameters such as the Stribeck velocity are found by variable projection, all others are linear (Guedelha
-    et al. 2018, (20) to (22), (29)). Then the bias due to velocity noise is corrected (`calibration.friction.problem`).
+    et al. 2018, (20) to (22), (29)). Then the bias due to velocity noise is corrected (`calibration.friction.fit`).
     Intervals account for correlated errors (`calibration.fitting.intervals`).
 
     Parameters
@@ -120,26 +430,32 @@ def _searched(samples: Samples, model: FrictionModel, settings: FitSettings) -> 
     if model.harmonics and samples.angle is None:
         raise ConfigurationError("harmonics need the position of a joint that turns")
     apart = (model.offset or model.asymmetric_coulomb) and not settings.common_offset
-    deviations = samples.recordings - 1 if apart else 0
+    deviations = int(samples.recording.max()) if apart and samples.recording is not None else 0
     problem = Problem(model, not settings.unbounded, samples.motion, *moved, samples.commanded, deviations)
-    found = _solved(problem, samples, settings, kept)
+    tried, count = [], _FEWER if model.scaled and model.presliding else _STARTS
+    if model.scaled:
+        top = float(np.abs(samples.velocity[kept]).max())
+        tried.append(top * np.geomspace(_SLOWEST, settings.slowest_fall, count))
+    if model.presliding and samples.travel is not None:
+        tried.append(samples.travel.range * np.geomspace(_SHORTEST, _LONGEST, count))
+    found = _solved(problem, samples, settings, kept, tried)
     if found.linear.rank < len(found.linear.coefficients):
         raise ConfigurationError(f"the motion cannot tell {', '.join(problem.names)} apart: move at more speeds")
     if problem.lower is not None and not found.linear.coefficients.any():
         raise ConfigurationError("every level is 0: the torque or force does not oppose the motion; check its sign")
-    return _Search(problem, samples, settings, float(band), kept, found)
+    return _Search(problem, samples, settings, float(band), kept, tried, found)
 
 
-def _solved(problem: Problem, samples: Samples, settings: FitSettings, kept: NDArray[np.bool_]) -> SeparableFit:
+def _solved(
+    problem: Problem, samples: Samples, settings: FitSettings, kept: NDArray[np.bool_], tried: list[Array]
+) -> SeparableFit:
     """Return the least squares fit to the kept samples."""
     part = problem.of(kept)
     velocity, target = samples.velocity[kept], samples.friction[kept]
-    weights = None if samples.weights is None else samples.weights[kept]
-    if not problem.model.nonlinear_names:
+    if not tried:
         matrix = part.columns(velocity, np.empty(0))
-        linear = robust_least_squares(matrix, target, weights=weights, loss=settings.loss, lower=problem.lower)
+        linear = robust_least_squares(matrix, target, loss=settings.loss, lower=problem.lower)
         return SeparableFit(np.empty(0), linear, matrix, True)
-    tried = _starts(problem, samples, settings, kept)
     grid = np.stack(np.meshgrid(*tried, indexing="ij"), axis=-1).reshape(-1, len(tried))
     limits = grid[0], grid[-1]
     every = -(-len(target) // _THINNED)
@@ -155,22 +471,10 @@ def _solved(problem: Problem, samples: Samples, settings: FitSettings, kept: NDA
         lambda nonlinear: part.columns(velocity, nonlinear),
         target,
         grid,
-        weights=weights,
         loss=settings.loss,
         lower=problem.lower,
         limits=limits,
     )
-
-
-def _starts(problem: Problem, samples: Samples, settings: FitSettings, kept: NDArray[np.bool_]) -> list[Array]:
-    """Return the start values of each nonlinear parameter, increasing."""
-    found, count = [], _STARTS if len(problem.model.nonlinear_names) == 1 else _FEWER
-    if problem.model.scaled:
-        top = float(np.abs(samples.velocity[kept]).max())
-        found.append(top * np.geomspace(_SLOWEST, settings.slowest_fall, count))
-    if problem.model.presliding and samples.travel is not None:
-        found.append(samples.travel.range * np.geomspace(_SHORTEST, _LONGEST, count))
-    return found
 
 
 def _without_bias(search: _Search) -> tuple[Array, NDArray[np.bool_], Corrected]:
@@ -184,9 +488,8 @@ def _without_bias(search: _Search) -> tuple[Array, NDArray[np.bool_], Corrected]
     free = np.ones(len(first), bool)
     if problem.lower is not None:
         free[: len(problem.lower)] = linear.coefficients > problem.lower
-    for number, tried in enumerate(_starts(problem, samples, search.settings, kept)):
-        within = tried[0] * _AT_LIMIT < found.nonlinear[number] < tried[-1] / _AT_LIMIT
-        free[len(linear.coefficients) + number] = within
+    for number, tried in enumerate(search.tried, len(linear.coefficients)):
+        free[number] = tried[0] * _AT_LIMIT < first[number] < tried[-1] / _AT_LIMIT
     noise = 0.0
     if search.settings.correct_bias:
         # Limit the noise by the size of the residuals: fast motion looks like noise, but leaves no residuals.
@@ -195,7 +498,7 @@ def _without_bias(search: _Search) -> tuple[Array, NDArray[np.bool_], Corrected]
         noise = samples.noise if samples.noise * steepness <= room else room / steepness
     left = np.zeros(len(kept))
     left[kept] = linear.weights * linear.residual
-    return first, free, corrected(problem, samples, first, free, noise, search.band, kept, left)
+    return first, free, _corrected(search, first, free, noise, left)
 
 
 # --- evaluation -------------------------------------------------------------------------------------------------------
@@ -210,18 +513,19 @@ def _evaluated(search: _Search) -> FrictionFit:
     residual = samples.friction[kept] - problem.of(kept).evaluate(velocity, better.place)
     gradients = problem.natural_jacobian(better.place)
     searched, degrees = _uncertainty(search, free, better, residual, gradients)
-    covariance = gradients @ searched @ gradients.T
+    covariance, reach = gradients @ searched @ gradients.T, quantile(settings.confidence, degrees)
     values = problem.named(better.place)
-    tried = _starts(problem, samples, settings, kept)
-    limits = {name: (float(one[0]), float(one[-1])) for name, one in zip(model.nonlinear_names, tried, strict=True)}
+    tried = zip(model.nonlinear_names, search.tried, strict=True)
+    limits = {name: (float(one[0]), float(one[-1])) for name, one in tried}
     saturated = samples.inner & (np.zeros(len(kept), bool) if samples.saturated is None else samples.saturated)
     moving = samples.faster_than(band)
-    excluded = {
-        "near zero velocity": int((samples.inner & ~saturated & ~moving).sum()),
-        "edges": int((~samples.inner).sum()),
-        "turning back": int((moving & ~kept).sum()),
-        "saturated": int(saturated.sum()),
+    masks = {
+        "near zero velocity": samples.inner & ~saturated & ~moving,
+        "edges": ~samples.inner,
+        "turning back": moving & ~kept,
+        "saturated": saturated,
     }
+    always = {"near zero velocity", "edges"}
     slow = float(np.mean(np.abs(velocity) < values[SCALE])) if model.scaled else float("nan")
     slope, stated = model.slope(values, velocity), not samples.noise_is_guessed
     fit = FrictionFit(
@@ -232,18 +536,14 @@ def _evaluated(search: _Search) -> FrictionFit:
         values=values,
         uncorrected=problem.named(first),
         standard_errors=dict(zip(problem.names, map(float, np.sqrt(np.diag(covariance))), strict=True)),
-        intervals=_intervals(
-            problem, better.place, gradients, searched, values, quantile(settings.confidence, degrees), limits
-        ),
+        intervals=_intervals(problem, better.place, gradients, searched, reach, limits),
         offset_deviations=tuple(map(float, problem.offset_deviations(better.place))),
         covariance=covariance,
         condition=least_squares(found.jacobian, found.linear.residual, weights=found.linear.weights).condition,
         dead_band=band,
         velocity_noise=samples.noise,
         kept=kept,
-        excluded={
-            reason: count for reason, count in excluded.items() if count or reason in {"near zero velocity", "edges"}
-        },
+        excluded={reason: int(one.sum()) for reason, one in masks.items() if one.any() or reason in always},
         residual=residual,
         diagnostics=diagnose(residual, velocity, samples.friction[kept], slope, slow, stated),
         doubts=(),
@@ -273,11 +573,7 @@ def _spanning(fit: FrictionFit, rivals: Sequence[FrictionFit]) -> FrictionFit:
     apart = max(ratios, key=ratios.__getitem__)
     words = {SCALE: "Stribeck velocities", DISTANCE: "Presliding distances"}[apart]
     found = " and ".join(f"{one.values[apart]:.3g}" for one in sorted(every, key=lambda one: one.values[apart]))
-    doubt = Doubt(
-        "two-minima",
-        f"{words} of {found} fit the recording equally well, and the intervals cover them all: record more slow "
-        "motion.",
-    )
+    doubt = make_doubt("two-minima", words=words, found=found)
     return replace(fit, intervals=intervals, doubts=(*fit.doubts, doubt))
 
 
@@ -319,16 +615,10 @@ def _uncertainty(
 
 
 def _intervals(
-    problem: Problem,
-    place: Array,
-    gradients: Array,
-    covariance: Array,
-    values: dict[str, float],
-    reach: Array,
-    limits: dict[str, tuple[float, float]],
-) -> dict[str, tuple[float, float]]:
+    problem: Problem, place: Array, gradients: Array, covariance: Array, reach: Array, limits: dict[str, Interval]
+) -> dict[str, Interval]:
     """Return the interval of each parameter: symmetric, unless one of them reaches below a bound."""
-    errors = np.sqrt(np.diag(gradients @ covariance @ gradients.T))
+    errors, values = np.sqrt(np.diag(gradients @ covariance @ gradients.T)), problem.named(place)
     found = {
         name: (values[name] - float(half * error), values[name] + float(half * error))
         for name, half, error in zip(problem.names, reach, errors, strict=True)

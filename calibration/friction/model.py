@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ class Travel:
         """Largest range of the path in one recording [rad or m]."""
         return max(float(np.ptp(part)) for part in np.split(self.path, self.starts[1:]))
 
-    def at(self, chosen: NDArray[np.bool_] | Index) -> Travel:
+    def __getitem__(self, chosen: NDArray[np.bool_] | Index) -> Travel:
         """Return the travel of selected samples; their state still depends on the complete path."""
         part = object.__new__(Travel)  # bypasses __post_init__: the reversals are the same
         for name, value in (vars(self) | {"chosen": self.chosen[chosen], "_states": {}}).items():
@@ -130,6 +131,11 @@ class Travel:
         return np.asarray(state)
 
 
+def select(values: Any, chosen: NDArray[np.bool_] | Index) -> Any:
+    """Return selected samples of optional values."""
+    return None if values is None else values[chosen]
+
+
 def _reversals(path: Array) -> Index:
     """Return the indices of the first sample and of all reversals larger than noise, increasing."""
     least = _IGNORED * float(np.ptp(path))
@@ -170,19 +176,9 @@ class Motion:
     angle: Array | None = None
     recording: Index | None = None
 
-    @classmethod
-    def of(cls, motion: Motion | Array) -> Motion:
-        """Convert velocities to a motion; a motion is returned unchanged."""
-        return motion if isinstance(motion, Motion) else cls(np.asarray(motion, float))
-
-    def part(self, chosen: NDArray[np.bool_] | Index) -> Motion:
+    def __getitem__(self, chosen: NDArray[np.bool_] | Index) -> Motion:
         """Return the motion of selected samples."""
-        return Motion(
-            self.velocity[chosen],
-            None if self.travel is None else self.travel.at(chosen),
-            None if self.angle is None else self.angle[chosen],
-            None if self.recording is None else self.recording[chosen],
-        )
+        return Motion(*(select(one, chosen) for one in vars(self).values()))
 
     def presliding(self, distance: float) -> Array:
         """Return the presliding state (n,) for a mean break-away deflection [rad or m]."""
@@ -299,7 +295,7 @@ class FrictionModel:
         scale, distance : float
             Stribeck velocity and presliding distance.
         """
-        motion = Motion.of(motion)
+        motion = motion if isinstance(motion, Motion) else Motion(np.asarray(motion, float))
         velocity = motion.velocity
         forward, backward = velocity > 0.0, velocity < 0.0
         static = self._static_share(velocity, scale)
@@ -313,13 +309,9 @@ class FrictionModel:
             columns.append(motion.presliding(distance) - direction)
         if self.offset:
             columns.append(np.ones_like(velocity))
-        if self.harmonics:
-            angle = motion.angle
-            columns += [
-                np.zeros_like(velocity) if angle is None else wave(order * angle)
-                for order in (1.0, 2.0)
-                for wave in (np.cos, np.sin)
-            ]
+        for order in (1.0, 2.0) if self.harmonics else ():
+            for wave in (np.cos, np.sin):
+                columns.append(np.zeros_like(velocity) if motion.angle is None else wave(order * motion.angle))
         return stacked(columns)
 
     def _static_share(self, velocity: Array, scale: float) -> Array:
@@ -387,13 +379,12 @@ class FrictionModel:
         forward = velocity >= 0.0
 
         def sided(kind: str) -> Array:
-            return np.where(forward, values[self.sided(kind, "forward")], values[self.sided(kind, "backward")])
+            return np.where(forward, *(values[self.sided(kind, side)] for side in SIDES))
 
         slope = sided("viscosity")
         if not self.scaled:
             return slope
-        scale = values[SCALE]
-        static = np.where(forward, values["static_forward"], values["static_backward"]) - sided("coulomb")
+        scale, static = values[SCALE], sided("static") - sided("coulomb")
         falling = self._static_share(velocity, scale) / scale
         if self.stribeck == "gaussian":
             falling = falling * 2.0 * np.abs(velocity) / scale

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.data.signals import best_cutoff, edge_of, motion, noise_left, quiet_cutoff, smooth, white_noise
-from calibration.friction.model import Motion, Travel
+from calibration.friction.model import Motion, Travel, select
 from haptics.errors import ConfigurationError
 
 # --- commanded motion -------------------------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ _RESTING, _FARTHER = 0.01, 1.5
 
 Maximum speed at rest as a fraction of the top speed, and factor on the excluded time around rest and reversals.
 """
-_OPTIONAL = ("acceleration", "weights", "instrument", "turning", "angle")
+_OPTIONAL = ("acceleration", "instrument", "turning", "angle")
 """Names of the optional columns that are kept if all joined recordings have them."""
 _ERRATIC = 0.3
 """Minimum sample-to-sample change that cannot be noise alone, in standard deviations of the velocity."""
@@ -60,13 +60,7 @@ class Commanded:
     jerk: Array
     force_rate: Array
 
-    @classmethod
-    def of_reference(cls, time: Array, reference: Array, effort: Array, cutoff: float) -> Commanded:
-        """Compute the commanded motion from a reference and the measured force."""
-        velocity, acceleration = (smooth(time, reference, cutoff, order) for order in (1, 2))
-        return cls(velocity, acceleration, smooth(time, acceleration, cutoff, 1), -smooth(time, effort, cutoff, 1))
-
-    def of(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Commanded:
+    def __getitem__(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Commanded:
         """Return the motion at selected samples."""
         return Commanded(*(column[chosen] for column in vars(self).values()))
 
@@ -92,8 +86,6 @@ class Samples:
         is `erratic`; noise that was smoothed has to be stated.
     edge : int
         Number of unused samples at both ends.
-    weights : array, (n,), optional
-        Weights of the squared residuals.
     instrument : array, (n,), optional
         Acceleration with negligible noise (`calibration.data.signals.Motion`). It serves as an instrumental variable
         for the inertia, which noise on `acceleration` would bias towards zero.
@@ -125,7 +117,6 @@ class Samples:
     acceleration: Array | None = None
     velocity_noise: float | None = None
     edge: int = 0
-    weights: Array | None = None
     instrument: Array | None = None
     turning: Array | None = None
     guessed: bool = False
@@ -154,8 +145,6 @@ class Samples:
                 raise ConfigurationError(
                     f"{name} is not finite in {int(bad.sum())} samples, the first is number {int(bad.argmax())}"
                 )
-            if name == "weights" and float(values.min()) < 0.0:
-                raise ConfigurationError(f"weights hold {values.min():g}: must be at least 0")
             object.__setattr__(self, name, values)
         if len(self.time) - 2 * self.edge < _FEWEST:
             raise ConfigurationError(f"{len(self.time) - 2 * self.edge} samples: at least {_FEWEST} are needed")
@@ -189,7 +178,7 @@ class Samples:
         """
         if not self.friction.any():
             raise ConfigurationError("the torque or force is 0 in every sample: there is nothing to explain")
-        if self._steady():
+        if self.steady:
             raise ConfigurationError(
                 f"the velocity is constant ({self.velocity[0]:g}): friction shows only where it changes"
             )
@@ -203,9 +192,11 @@ class Samples:
         least = 0.01 * float(np.abs(self.velocity).max())
         usable = np.ones(len(self.velocity), bool) if self.saturated is None else ~self.saturated
         shares = (float(np.mean((sign * self.velocity > least) & usable)) for sign in (1.0, -1.0))
-        return not self._steady() and min(shares) >= _ONE_SIDED
+        return not self.steady and min(shares) >= _ONE_SIDED
 
-    def _steady(self) -> bool:
+    @property
+    def steady(self) -> bool:
+        """Whether the velocity is constant."""
         return float(np.ptp(self.velocity)) <= _STEADY * float(np.abs(self.velocity).max())
 
     @classmethod
@@ -250,7 +241,11 @@ class Samples:
 
         See `calibration.data.signals`. `reference` is the position reference of a controller.
         """
-        found = motion(time, position, cutoff)
+        found, commanded = motion(time, position, cutoff), None
+        if reference is not None:
+            speed, rise = (smooth(time, reference, found.cutoff, order) for order in (1, 2))
+            jerk, rate = (smooth(time, one, found.cutoff, 1) for one in (rise, torque))
+            commanded = Commanded(speed, rise, jerk, -rate)
         return cls.from_torque(
             found.time,
             found.velocity,
@@ -261,7 +256,7 @@ class Samples:
             edge=found.edge,
             instrument=found.instrument,
             turning=turning(found.velocity, found.edge, reference is not None),
-            commanded=None if reference is None else Commanded.of_reference(time, reference, torque, found.cutoff),
+            commanded=commanded,
         )
 
     @classmethod
@@ -273,7 +268,7 @@ class Samples:
         For recordings without positions, with white noise on the velocity (`calibration.data.signals.smooth`).
         """
         cutoff = best_cutoff(time, velocity) if cutoff is None else cutoff
-        speed, rise = smooth(time, velocity, cutoff), smooth(time, velocity, cutoff, derivative=1)
+        speed, rise = (smooth(time, velocity, cutoff, derivative) for derivative in (0, 1))
         noise = white_noise(velocity)
         slower = quiet_cutoff(time, rise, cutoff, lambda slower: noise * noise_left(time, slower, 1))
         return cls.from_torque(
@@ -305,28 +300,12 @@ class Samples:
         """Motion for friction models."""
         return Motion(self.velocity, self.travel, self.angle, self.recording)
 
-    @property
-    def recordings(self) -> int:
-        """Number of recordings that the samples come from."""
-        return 1 if self.recording is None else int(self.recording.max()) + 1
-
     def part(self, chosen: NDArray[np.intp]) -> Samples:
         """Return selected samples, with the noise of all."""
         chosen = chosen[self.inner[chosen]]
-        columns: dict[str, Any] = {
-            name: None if getattr(self, name) is None else getattr(self, name)[chosen]
-            for name in ("time", "velocity", "friction", *_OPTIONAL, "recording", "saturated")
-        }
-        return replace(
-            self,
-            **columns,
-            velocity_noise=self.noise,
-            edge=0,
-            guessed=self.noise_is_guessed,
-            commanded=None if self.commanded is None else self.commanded.of(chosen),
-            rounds=(),
-            travel=None if self.travel is None else self.travel.at(chosen),
-        )
+        names = ("time", "velocity", "friction", *_OPTIONAL, "recording", "saturated", "commanded", "travel")
+        columns = {name: select(getattr(self, name), chosen) for name in names}
+        return replace(self, **columns, velocity_noise=self.noise, edge=0, guessed=self.noise_is_guessed, rounds=())
 
 
 def turning(velocity: Array, reach: int, resting: bool = False) -> Array:
@@ -350,7 +329,7 @@ def turning(velocity: Array, reach: int, resting: bool = False) -> Array:
 def joined(recordings: Sequence[Samples]) -> Samples:
     """Concatenate several recordings of one joint in the given order, without their edges.
 
-    Accelerations, weights, instruments, turns, displacements and angles are kept if all recordings have them.
+    Accelerations, instruments, turns, displacements and angles are kept if all recordings have them.
     """
     if len(recordings) == 1:
         return recordings[0]

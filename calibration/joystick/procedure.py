@@ -7,28 +7,33 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.joystick.forces import GRAVITY, UNIT_MASS, Balance, time_release
-from calibration.joystick.person import CountReader, Person, Request
-from calibration.joystick.pushes import TOO_FAR, NoAnswer, Push, Pusher, Response, agree, smaller_travel
+from calibration.joystick.forces import (
+    TOO_FAR,
+    UNIT_MASS,
+    Balance,
+    NoAnswer,
+    Push,
+    Pusher,
+    Response,
+    agree,
+    smaller_travel,
+    time_release,
+)
+from calibration.joystick.person import GRAVITY, CountReader, Person, Request
 from calibration.joystick.stick import MeasuredAxes, RawStick, measure_axes
 from calibration.motions import Mover, Present, Procedure, drive
 from devices.joystick.device import StickSettings
-from devices.joystick.parameters import (
-    Force,
-    Handle,
-    Provenance,
-    StickParameters,
-    write_parameters,
-)
+from devices.joystick.parameters import Force, Handle, Provenance, StickParameters, write_parameters
 from haptics.files import sha256_of
 from haptics.recording.recording import Recording
 
 Array = NDArray[np.float64]
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -85,46 +90,33 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
     seen = measure_axes(bench.settings, bench.backend, person, request)
     person.show_message("Now the motors.")
     procedure = _Procedure(bench, seen, person, request, place, facts)
-    pushed, effects = procedure.pushes()
-    response = pushed.response
+    pusher, response, quantum, effects = procedure.pushes()
     with RawStick(bench.settings, bench.backend, wheel=bool(request.rim_radius)) as stick:
         lasting = time_release(stick, seen.axes, response, person, request.push_level)
     person.show_message(f"It ended a force that nobody renewed after {lasting:.3f} s.")
     force, mass = procedure.scale(response, effects)
-    scale = (
-        f"a weight of {request.weight:g} kg"
-        if request.weight is not None
-        else f"a stated largest force of {request.stated_max_force:g} N"
-    )
+    scale = f"a stated largest force of {request.stated_max_force:g} N"
+    if request.weight is not None:
+        scale = f"a weight of {request.weight:g} kg"
     parameters = StickParameters(
         device=seen.device,
-        axes=replace(seen.axes, count_quantum=max(pushed.quantum, 1)),  # includes all counts of all steps
+        axes=replace(seen.axes, count_quantum=max(quantum, 1)),  # includes all counts of all steps
         force=replace(force, release_s=_rounded(lasting), full_scale=seen.full_scale),
         handle=Handle(moving_mass_kg=_rounded(mass), damping_ns_per_m=_rounded(max(mass * response.drag, 0.0))),
         provenance=Provenance(
             date=datetime.date.today().isoformat(),
-            method=f"{request.size}, pushes of level {pushed.level:.3g}, {scale}",
+            method=f"{request.size}, pushes of level {pusher.level:.3g}, {scale}",
         ),
     )
     fits = {
         "places_misfit_m": seen.misfit,
-        "push_level": pushed.level,
+        "push_level": pusher.level,
         "push_misfit": response.misfit,
         "delay_s": response.delay,
         "release_s": lasting,
         "effects": effects,
     }
     return Calibration(parameters, fits)
-
-
-@dataclass(frozen=True)
-class _Pushed:
-    """Response of the handle: pushes, step of the counts, level and identified response."""
-
-    pushes: list[Push]
-    quantum: int
-    level: float
-    response: Response
 
 
 @dataclass(frozen=True)
@@ -138,66 +130,65 @@ class _Procedure:
     place: Path
     facts: dict[str, Any]
 
-    def pushes(self) -> tuple[_Pushed, int]:
-        """Return the response of the handle to pushes, and the number of effects that the stick adds.
+    def pushes(self) -> tuple[Pusher, Response, int, int]:
+        """Return pushes, response of the handle, step of the counts, and the number of effects that the stick adds.
 
         Firmware that cannot add effects is detected with two running effects, one of them with zero force: the handle
         is pushed less than by one effect alone, or not at all.
         """
-        if len(self.seen.axes.usages) == 1:
-            return self._push(2, "pushes"), 2
         try:
-            both = self._push(2, "pushes")
+            pusher, both, quantum = self._push(2, "pushes")
         except NoAnswer as none:
+            if len(self.seen.axes.usages) == 1:
+                raise
             self.person.show_message(f"With two effects at once: {none} Now with one effect that is turned.")
             try:
-                return self._push(1, "pushes_of_one"), 1
+                return *self._push(1, "pushes_of_one"), 1
             except NoAnswer:
                 raise none from None
-        alone = self._push(1, "pushes_alone", both.pushes)
-        if agree(alone.response, both.response):
-            return both, 2
+        if len(self.seen.axes.usages) == 1 or agree(self._push(1, "pushes_alone", pusher.pushes)[1], both):
+            return pusher, both, quantum, 2
         self.person.show_message("The stick does not add two effects up: it is driven by one effect that is turned.")
-        return self._push(1, "pushes_of_one"), 1
+        return *self._push(1, "pushes_of_one"), 1
 
-    def _push(self, effects: int, name: str, before: Sequence[Push] = ()) -> _Pushed:
+    def _push(self, effects: int, name: str, before: Sequence[Push] = ()) -> tuple[Pusher, Response, int]:
         """Explore the response of the handle to pushes, or repeat the pushes of `before`.
 
         The stick plays `effects` effects. At this stage one newton is defined as the full level of an effect. No push
-        is applied if the handle is too far out.
+        is applied if the handle is too far out. Returns pushes, response and step of the counts.
         """
         seen = self.seen
         far = TOO_FAR * 0.5 * smaller_travel(seen.axes)
+        level = ((1.0, 0.0), (0.0, float(len(seen.axes.usages) - 1)))
         known = StickParameters(
             device=seen.device,
             axes=replace(seen.axes, workspace_min_m=(-far, -far), workspace_max_m=(far, far)),
-            force=Force(
-                newton_to_level=((1.0, 0.0), (0.0, float(len(seen.axes.usages) - 1))), max_force_n=1.0, effects=effects
-            ),
+            force=Force(newton_to_level=level, max_force_n=1.0, effects=effects),
         )
-        pusher: Pusher | None = None
 
-        def procedure(read_counts: CountReader, period: float) -> Procedure:
-            nonlocal pusher
+        def make(read_counts: CountReader, period: float) -> tuple[Pusher, Procedure]:
             pusher = Pusher(seen.axes, self.person, self.request.push_level, seen.full_scale, read_counts, period)
-            return pusher.repeat(before) if before else pusher.explore()
+            return pusher, pusher.repeat(before) if before else pusher.explore()
 
-        recording = self._drive(known, name, procedure)
+        pusher, recording = self._drive(known, name, make)
         quantum = math.gcd(seen.quantum, seen.steps(recording.read(columns=("position",))["position"]))
-        assert pusher is not None and pusher.response is not None
-        return _Pushed(pusher.pushes, quantum, pusher.level, pusher.response)
+        assert pusher.response is not None
+        return pusher, pusher.response, quantum
 
     def _drive(
-        self, known: StickParameters, name: str, procedure: Callable[[CountReader, float], Procedure]
-    ) -> Recording:
-        """Write the present parameters to a file, and run a procedure with them."""
+        self,
+        known: StickParameters,
+        name: str,
+        make: Callable[[CountReader, float], tuple[Made, Procedure]],
+    ) -> tuple[Made, Recording]:
+        """Write the present parameters to a file, and run a procedure with them; return its object and recording."""
         folder, present = self.place.with_name(f"{self.place.name}_{name}"), Present()
         file = folder.with_name(f"{folder.name}.toml")
         write_parameters(file, known)
         mover = self.bench.mover(file)
         facts = {**self.facts, "parameter_file_hash": sha256_of(file)}
-        running = procedure(lambda: self.seen.counts(present.position), mover.period)
-        return drive(mover, running, folder, facts, present=present)
+        made, running = make(lambda: self.seen.counts(present.position), mover.period)
+        return made, drive(mover, running, folder, facts, present=present)
 
     def scale(self, response: Response, effects: int) -> tuple[Force, float]:
         """Return the force table, and the corresponding moving mass [kg]."""
@@ -207,15 +198,12 @@ class _Procedure:
             mass = stated * _largest_level(_inverse(response.acceleration), effects)
             return _force(mass, response, stated, effects), mass
         known = _force(UNIT_MASS, response, None, effects)
-        balance: Balance | None = None
 
-        def procedure(read_counts: CountReader, period: float) -> Procedure:
-            nonlocal balance
+        def make(read_counts: CountReader, period: float) -> tuple[Balance, Procedure]:
             balance = Balance(self.person, weight, known.max_force_n, read_counts, period)
-            return balance.carry()
+            return balance, balance.carry()
 
-        self._drive(StickParameters(self.seen.device, self.seen.axes, known), "weight", procedure)
-        assert balance is not None
+        balance, _ = self._drive(StickParameters(self.seen.device, self.seen.axes, known), "weight", make)
         mass = weight * GRAVITY * UNIT_MASS / float(np.hypot(*balance.force))
         return _force(mass, response, None, effects), mass
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import time
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from devices.joystick.parameters import Axes, DeviceIdentity
 from devices.joystick.streaming import Streaming
 from devices.joystick.usb.finding import connect
 from devices.joystick.usb.transport import Link
-from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
+from haptics.errors import ConfigurationError, DeviceFault
 
 SILENCE = 0.25
 """Time without a report after which a stick has failed [s]."""
@@ -61,13 +62,13 @@ class RawStick:
     link: Link
     ranges: tuple[tuple[int, int], ...]
     usages: tuple[int, ...]
+    full_scale: int
+    _streaming: Streaming
 
     def __init__(self, settings: StickSettings, backend: Any = None, *, wheel: bool = False) -> None:
         self.settings = settings
         self._axes = THE_MOTORS if wheel else (X, Y)
         self._backend = backend
-        self._streaming: Streaming | None = None
-        self.full_scale = 0
         self.quantum = 0
         self._first: tuple[int, int] | None = None
 
@@ -93,7 +94,6 @@ class RawStick:
 
     def __exit__(self, *_: object) -> None:
         """Set the force to zero and release the stick."""
-        self._streaming = None
         self._undo.close()
 
     # --- measurement --------------------------------------------------------------------------------------------------
@@ -128,8 +128,6 @@ class RawStick:
 
     def _alive(self) -> Streaming:
         streaming = self._streaming
-        if streaming is None:
-            raise DeviceOpenError("the stick is not open.")
         if streaming.fault is not None:
             raise DeviceFault(str(streaming.fault)) from streaming.fault
         if time.perf_counter() - max(streaming.heard, self._begun) > SILENCE:
@@ -185,9 +183,7 @@ def fit_rim(
     """
     low, high = ranges[0]
     way = radius * turn * np.array([place.x for place in places])
-    table = np.column_stack((counts, np.zeros(len(counts))))
-    _require_motion(places, table)
-    _require_range(places, counts[:, None], ranges)
+    _require_counts(places, counts[:, None], ranges)
     per_metre, centre = np.polyfit(way, counts, 1)
     off = np.abs((counts - centre) / per_metre - way)
     _require_fit(places, off, 2.0 * radius * turn)
@@ -230,8 +226,7 @@ def fit_axes(places: Sequence[Place], counts: NDArray[np.float64], travel: Pair,
     """
     half = 0.5 * np.array(travel)
     points = np.array([(place.x, place.y) for place in places]) * half
-    _require_motion(places, counts)
-    _require_range(places, counts, ranges)
+    _require_counts(places, counts, ranges)
     design = np.column_stack((points, np.ones(len(points))))
     solution: NDArray[Any] = np.linalg.lstsq(design, counts, rcond=None)[0]
     per_metre, centre = solution[:2].T, solution[2]
@@ -265,19 +260,15 @@ def _require_fit(places: Sequence[Place], off: NDArray[np.float64], travel: floa
         )
 
 
-def _require_motion(places: Sequence[Place], counts: NDArray[np.float64]) -> None:
-    for i, place in enumerate(places):
-        for j in range(i):
-            if np.abs(counts[i] - counts[j]).max() < LEAST_TRAVEL:
-                here, there = (f"({pair[0]:.0f}, {pair[1]:.0f})" for pair in (counts[i], counts[j]))
-                raise ConfigurationError(
-                    f"the counts at {place.words} are those at {places[j].words}: {here} and {there}. Move the handle, "
-                    "and make sure that it is this stick's."
-                )
-
-
-def _require_range(places: Sequence[Place], counts: NDArray[np.float64], ranges: Ranges) -> None:
-    """Validate that no converter saturates, because motion beyond its range is not detected."""
+def _require_counts(places: Sequence[Place], counts: NDArray[np.float64], ranges: Ranges) -> None:
+    """Validate that the handle moved, and that no converter saturates: motion beyond its range is not detected."""
+    for (other, before), (place, pair) in itertools.combinations(zip(places, counts, strict=True), 2):
+        if np.abs(pair - before).max() < LEAST_TRAVEL:
+            here, there = (f"({one[0]:.0f}, {one[-1] if len(one) > 1 else 0.0:.0f})" for one in (pair, before))
+            raise ConfigurationError(
+                f"the counts at {place.words} are those at {other.words}: {here} and {there}. Move the handle, and "
+                "make sure that it is this stick's."
+            )
     for place, pair in zip(places, counts, strict=True):
         for axis, count, (low, high) in zip("XY"[: len(ranges)], pair, ranges, strict=True):
             if low < high and not low < count < high:
@@ -354,20 +345,17 @@ def measure_axes(settings: StickSettings, backend: Any, person: Person, request:
         if request.rim_radius:
             axes, misfit = fit_rim(places, counts[:, 0], request.rim_radius, math.radians(request.turn), stick.ranges)
         else:
-            axes, misfit = fit_axes(places, counts, request.travel, stick.ranges)
+            travel = request.travel_x or 0.0, request.travel_y or 0.0
+            axes, misfit = fit_axes(places, counts, travel, stick.ranges)
         person.show_message(f"The places fit to {1e3 * misfit:.2f} mm.")
         axes = replace(axes, usage_x=stick.usages[0])
         link = stick.link
+        same = ("vendor_id", "product_id", "serial", "name", "out_endpoint", "bcd_device")
         device = DeviceIdentity(
-            vendor_id=link.vendor_id,
-            product_id=link.product_id,
-            serial=link.serial,
-            name=link.name,
             report_descriptor_sha256=link.digest,
             in_interval_s=link.in_interval,
             out_interval_s=link.out_interval,
-            out_endpoint=link.out_endpoint,
-            bcd_device=link.bcd_device,
+            **{name: getattr(link, name) for name in same},
         )
         return MeasuredAxes(device, axes, misfit, stick.quantum, stick.full_scale)
 

@@ -5,7 +5,6 @@ next motion. `drive` runs a procedure on a `Mover`: in real time in a servo proc
 possible in this process. At every end the device has its safe output and the recording is kept.
 """
 
-from calibration.motions.driving import drive
-from calibration.motions.procedure import Mover, Present, Procedure, rows_of, source_of
+from calibration.motions.procedure import Mover, Present, Procedure, drive, rows_of, source_of
 
 __all__ = ["Mover", "Present", "Procedure", "drive", "rows_of", "source_of"]

@@ -13,6 +13,7 @@ that a drifting bias is separable from the weight. The motion to a pose and the 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +22,16 @@ from numpy.typing import NDArray
 from calibration.data.joint_recording import JointRecording, Source
 from calibration.data.signals import motion, smooth
 from calibration.handle import LEAST_POSES, RestingWrenches
-from calibration.motions.driving import Measurement
-from calibration.motions.excitation import Excitation, approach, go_to, hold_still, to_and_fro
-from calibration.motions.procedure import Mover, Procedure, complete_rounds, rows_of, source_of, usable_rows
+from calibration.motions.excitation import Excitation, approach, go_to, hold_still, repeated, to_and_fro
+from calibration.motions.procedure import (
+    Measurement,
+    Mover,
+    Procedure,
+    complete_rounds,
+    rows_of,
+    source_of,
+    usable_rows,
+)
 from devices.arm.body import ArmBody
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault
@@ -85,9 +93,7 @@ class JointExcitation(Measurement[dict[str, list[JointRecording]]]):
         angles, parts = plan_joints(body, self.settings, spec, period)
         places = body.linkage.positions(angles)
         fastest = float(np.hypot(*np.diff(places, axis=0).T).max()) / period
-        move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
-        held = yield from hold_still(move, period)
-        yield from go_to(move, held, places[0], period)
+        move = yield from _start_motions(mover, places[0])
         bound = min(_CATCHING_UP * fastest, spec.max_speed)
         for joint, rounds in zip(JOINTS, parts, strict=True):
             for number, part in enumerate(rounds, 1):
@@ -96,6 +102,15 @@ class JointExcitation(Measurement[dict[str, list[JointRecording]]]):
     def estimate(self, recording: Recording, mover: Mover) -> dict[str, list[JointRecording]]:
         """Return the rounds of each joint."""
         return joint_recordings(recording, body_of(mover))
+
+
+def _start_motions(mover: Mover, start: Array) -> Generator[Motion, Rows, Callable[..., Motion]]:
+    """Move an arm slowly to its start; return the function that makes its motions."""
+    spec, period = mover.spec, mover.period
+    move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
+    held = yield from hold_still(move, period)
+    yield from go_to(move, held, start, period)
+    return move
 
 
 def body_of(mover: Mover) -> ArmBody:
@@ -129,23 +144,17 @@ def plan_joints(
     body: ArmBody, excitation: Excitation, spec: DeviceSpec, period: float
 ) -> tuple[Array, list[list[slice]]]:
     """Return the joint angles [rad] at each tick, (n, 2), and the ticks of the rounds of each joint."""
-    home, ways, count = np.array(body.linkage.home), [], 0
-    parts: list[list[slice]] = [[], []]
+    home, ways, turns = np.array(body.linkage.home), [], np.linspace(0.0, 1.0, 201)
     for joint in range(2):
         # the angle by which the joint can turn from home in both directions within the workspace
-        turns = np.linspace(0.0, 1.0, 201)
         places = body.linkage.positions(home + np.outer(np.concatenate((turns, -turns)), np.eye(2)[joint]))
-        inside = (
-            ((places >= spec.workspace_min) & (places <= spec.workspace_max)).all(axis=1).reshape(2, -1).all(axis=0)
-        )
+        within = ((places >= spec.workspace_min) & (places <= spec.workspace_max)).all(axis=1)
+        inside = within.reshape(2, -1).all(axis=0)
         last = int(np.argmin(inside)) - 1 if not inside.all() else len(turns) - 1
         reach = float(_ROOM * turns[max(last, 0)])
         along = to_and_fro(excitation, 2.0 * reach, excitation.acceleration, np.inf, period)
-        for _ in range(excitation.rounds):
-            ways.append(home + np.outer(along, np.eye(2)[joint]))
-            parts[joint].append(slice(count, count + len(along)))
-            count += len(along)
-    return np.concatenate(ways), parts
+        ways.append(home + np.outer(along, np.eye(2)[joint]))
+    return repeated(ways, excitation.rounds)
 
 
 def joint_recordings(recording: Recording, body: ArmBody) -> dict[str, list[JointRecording]]:
@@ -254,10 +263,7 @@ class PoseMeasurement(Measurement[tuple[RestingWrenches, Source]]):
         """Yield the motions: hold, motion to the first pose, rest there, and the same for the other poses."""
         spec, period = mover.spec, mover.period
         places, holds = plan_poses(self.settings, spec, period)
-        move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
-        held = yield from hold_still(move, period)
-        yield from go_to(move, held, places[0], period)
-        begin = 0
+        move, begin = (yield from _start_motions(mover, places[0])), 0
         for number, hold in enumerate(holds, 1):
             if hold.start > begin:
                 yield move(reference(places[begin : hold.start], period=period), label=f"to {number}")

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.data.joint_recording import Source
-from calibration.motions.driving import Measurement
 from calibration.motions.excitation import go_to, hold_still
-from calibration.motions.procedure import Mover, Procedure, rows_of, source_of, usable_rows
+from calibration.motions.procedure import Measurement, Mover, Procedure, rows_of, source_of, usable_rows
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recording
@@ -84,8 +83,6 @@ class MeasuredServo:
         Identified servo.
     age : float
         Mean age of the samples at their ticks [s].
-    delay : float
-        Delay from a sample to the effect of the reference computed from it, as `haptics.device.DeviceSpec.delay` [s].
     source : Source
         Recording.
     """
@@ -96,7 +93,7 @@ class MeasuredServo:
 
     @property
     def delay(self) -> float:
-        """Delay from a sample to the effect of the reference computed from it [s]."""
+        """Delay from a sample to the effect of the reference computed from it, as `DeviceSpec.delay` [s]."""
         return max(self.age + self.fit.lag, 0.0)
 
 
@@ -328,43 +325,35 @@ def fit_servo(responses: Sequence[Response], *, knows_velocity: bool) -> ServoFi
     knows_velocity : bool
         Whether the servo receives the velocity of its reference.
     """
+    from scipy.optimize import least_squares
+
     frequency = np.concatenate([one.frequency for one in responses])
     gain = np.concatenate([one.gain for one in responses])
     noise = np.concatenate([one.error for one in responses])
+
+    def model(parameters: Array) -> Spectrum:
+        natural, ratio = math.exp(parameters[0]), math.exp(parameters[1])
+        return servo_response(frequency, natural, ratio, float(parameters[2]), knows_velocity=knows_velocity)
+
     misfit = _MODEL_ERROR
     for _ in range(2):  # the second pass uses the model error estimated by the first
         spread = np.hypot(noise, max(misfit, _ROUNDING))
-        parameters, jacobian = _search(frequency, gain, spread, knows_velocity)
-        left = np.abs(_model(frequency, parameters, knows_velocity) - gain) ** 2
+
+        def weighted(parameters: Array, spread: Array = spread) -> Array:
+            error = (model(parameters) - gain) / spread
+            return np.concatenate((error.real, error.imag))
+
+        fits: list[Any] = [
+            least_squares(weighted, (math.log(start), math.log(damping), lag), bounds=_BOUNDS, x_scale=(1.0, 1.0, 1e-3))
+            for start, damping in _STARTS
+            for lag in (1e-3, 5e-3)
+        ]
+        best = min(fits, key=lambda fit: float(fit.cost))
+        left = np.abs(model(best.x) - gain) ** 2
         misfit = math.sqrt(max(float(np.mean(0.5 * left - noise**2)), 0.0))
-    natural, ratio, lag = math.exp(parameters[0]), math.exp(parameters[1]), float(parameters[2])
+    natural, ratio, lag = math.exp(best.x[0]), math.exp(best.x[1]), float(best.x[2])
     doubt = max(1.0, float(np.sum(left / spread**2)) / max(2 * len(gain) - 3, 1))
-    errors = np.sqrt(np.diag(np.linalg.pinv(jacobian.T @ jacobian)) * doubt)
+    errors = np.sqrt(np.diag(np.linalg.pinv(best.jac.T @ best.jac)) * doubt)
     residual = math.sqrt(float(np.mean(left)) / float(np.mean(np.abs(gain) ** 2)))
     deviations = natural * float(errors[0]), ratio * float(errors[1]), float(errors[2])
     return ServoFit(natural, deviations[0], ratio, deviations[1], lag, deviations[2], residual)
-
-
-def _model(frequency: Array, parameters: Array, knows_velocity: bool) -> Spectrum:
-    natural, ratio = math.exp(parameters[0]), math.exp(parameters[1])
-    return servo_response(frequency, natural, ratio, float(parameters[2]), knows_velocity=knows_velocity)
-
-
-def _search(frequency: Array, gain: Spectrum, spread: Array, knows_velocity: bool) -> tuple[Array, Array]:
-    """Fit log natural frequency, log damping ratio and lag to a response.
-
-    Also returns the Jacobian of the errors, in units of their `spread`.
-    """
-    from scipy.optimize import least_squares
-
-    def left(parameters: Array) -> Array:
-        error = (_model(frequency, parameters, knows_velocity) - gain) / spread
-        return np.concatenate((error.real, error.imag))
-
-    fits: list[Any] = [
-        least_squares(left, (math.log(natural), math.log(ratio), lag), bounds=_BOUNDS, x_scale=(1.0, 1.0, 1e-3))
-        for natural, ratio in _STARTS
-        for lag in (1e-3, 5e-3)
-    ]
-    best = min(fits, key=lambda fit: float(fit.cost))
-    return np.asarray(best.x), np.asarray(best.jac)

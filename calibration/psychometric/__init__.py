@@ -1,10 +1,9 @@
 """Psychometrics: thresholds, Weber fractions, d' and exponents from responses, with intervals.
 
-- `calibration.psychometric.shapes`: psychometric functions; `priors`: prior distributions.
-- `calibration.psychometric.fit`: fit of responses; `tables`: repeated fits at the same levels.
-- `calibration.psychometric.discrimination`: differences, equality, Weber fractions, impedances, order bias.
-- `calibration.psychometric.discrimination`: d' and criterion. `karber`: model-free check.
-- `calibration.psychometric.group`: Stevens' exponent. `group`: estimates over participants.
+- `calibration.psychometric.shapes`: psychometric functions; `posterior`: priors and posterior on a grid.
+- `calibration.psychometric.fit`: fit of responses, repeated fits at the same levels, model-free check.
+- `calibration.psychometric.discrimination`: differences, equality, Weber fractions, impedances, order bias, d'.
+- `calibration.psychometric.group`: Stevens' exponent, and estimates over participants.
 """
 
 from haptics.lazy import public_names

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -157,11 +157,13 @@ def order_bias(
     steps = np.where(second, answers.levels, -answers.levels)
     said_second = np.where(second, answers.correct, answers.wrong)
     fit = fit_psychometric(steps, said_second, answers.total, guess="lapse", lapse_prior=lapse_prior)
-    point = pse(fit, probability)
+    point, opposite = pse(fit, probability), {"": "", "above": "below", "below": "above"}
+    bound: Any = opposite[point.bound]
     # the mean proportion of "second" over the two orders minus 1/2, with equal levels in both
     shares = [rate_grid(int(said_second[rows].sum()), int(rows.sum())) for rows in (second, ~second)]
     both = 0.5 * (shares[0][:, None] + shares[1]) - 0.5
-    return OrderBias(point.negated(), interval_of(both, np.ones_like(both), probability), fit)
+    bias = Estimate(-point.value, -point.high, -point.low, probability, bound)
+    return OrderBias(bias, interval_of(both, np.ones_like(both), probability), fit)
 
 
 @dataclass(frozen=True)
@@ -201,14 +203,13 @@ def impedance_differences(
     ConfigurationError
         If a value is out of range.
     """
-    values = {"stiffness": stiffness, "damping": damping, "mass": mass}
-    for name, value in values.items():
+    for name, value in (("stiffness", stiffness), ("damping", damping), ("mass", mass)):
         if not 0.0 <= value < math.inf:
             raise ConfigurationError(f"{name} = {value!r}: must be a finite number of at least 0.")
     for name, value in (("frequency", frequency), ("fraction", fraction)):
         if not 0.0 < value < math.inf:
             raise ConfigurationError(f"{name} = {value!r}: must be a finite number greater than 0.")
-    if not any(values.values()):
+    if not (stiffness or damping or mass):
         raise ConfigurationError("stiffness, damping and mass are all 0: there is nothing to be felt.")
     w = 2.0 * math.pi * frequency
     noticeable = fraction * math.hypot(stiffness - mass * w**2, damping * w)
@@ -274,14 +275,22 @@ def detectability(
     ConfigurationError
         If a count is invalid, or one of the stimuli was never presented.
     """
-    from scipy.special import ndtri
+    from scipy.special import ndtr, ndtri
 
     if task not in _TASKS:
         raise ConfigurationError(f"task = {task!r}: must be one of {', '.join(_TASKS)}.")
     hit = rate_grid(hits, hits + misses)[:, None]
     false_alarm = rate_grid(false_alarms, false_alarms + correct_rejections)[None, :]
     if task == "same-different":
-        distance, bias = _same_different(hit, false_alarm)
+        # F = 2 Phi(-k/sqrt(2)) and H = Phi((d'-k)/sqrt(2)) + Phi((-d'-k)/sqrt(2)) for the criterion k, by bisection
+        bias = -np.sqrt(2.0) * ndtri(0.5 * false_alarm)
+        low = np.zeros(np.broadcast_shapes(hit.shape, bias.shape))
+        high = np.full_like(low, _LARGEST)
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            less = ndtr((middle - bias) / np.sqrt(2.0)) + ndtr((-middle - bias) / np.sqrt(2.0)) < hit
+            low, high = np.where(less, middle, low), np.where(less, high, middle)
+        distance = 0.5 * (low + high)
     else:
         # c = -(z(H) + z(F))/2; in two intervals the difference of two presentations has twice the variance
         distance, bias = ndtri(hit) - ndtri(false_alarm), -0.5 * (ndtri(hit) + ndtri(false_alarm))
@@ -289,16 +298,6 @@ def detectability(
     even = np.ones((_POINTS, _POINTS))
     estimates = [interval_of(np.broadcast_to(values, even.shape), even, probability) for values in (distance, bias)]
     return Detectability(*estimates)
-
-
-def d_prime(hits: int, misses: int, false_alarms: int, correct_rejections: int, *, task: Task = "yes-no") -> Estimate:
-    """Return d' (see `detectability`)."""
-    return detectability(hits, misses, false_alarms, correct_rejections, task=task).d_prime
-
-
-def criterion(hits: int, misses: int, false_alarms: int, correct_rejections: int, *, task: Task = "yes-no") -> Estimate:
-    """Return the criterion (see `detectability`)."""
-    return detectability(hits, misses, false_alarms, correct_rejections, task=task).criterion
 
 
 def rate_grid(count: int, total: int) -> Array:
@@ -309,20 +308,3 @@ def rate_grid(count: int, total: int) -> Array:
         raise ConfigurationError(f"{count} of {total}: each kind of trial must have been shown at least once.")
     middles = (np.arange(_POINTS) + 0.5) / _POINTS
     return np.asarray(np.clip(betaincinv(count + 0.5, total - count + 0.5, middles), 1e-12, 1.0 - 1e-12))
-
-
-def _same_different(hit: Array, false_alarm: Array) -> tuple[Array, Array]:
-    """Solve for the criterion k and d' by bisection.
-
-    F = 2 Phi(-k/sqrt(2)) and H = Phi((d'-k)/sqrt(2)) + Phi((-d'-k)/sqrt(2)).
-    """
-    from scipy.special import ndtr, ndtri
-
-    k = -np.sqrt(2.0) * ndtri(0.5 * false_alarm)
-    low = np.zeros(np.broadcast_shapes(hit.shape, k.shape))
-    high = np.full_like(low, _LARGEST)
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        less = ndtr((middle - k) / np.sqrt(2.0)) + ndtr((-middle - k) / np.sqrt(2.0)) < hit
-        low, high = np.where(less, middle, low), np.where(less, high, middle)
-    return 0.5 * (low + high), k

@@ -44,12 +44,7 @@ class Estimate:
 
     def scaled(self, factor: float) -> Estimate:
         """Return the estimate multiplied by `factor`, which must be greater than 0."""
-        return replace(self, value=self.value * factor, low=self.low * factor, high=self.high * factor)
-
-    def negated(self) -> Estimate:
-        """Return the negated estimate."""
-        opposite: dict[Bound, Bound] = {"": "", "above": "below", "below": "above"}
-        return Estimate(-self.value, -self.high, -self.low, self.probability, opposite[self.bound])
+        return self.transformed(lambda value: value * factor)
 
     def transformed(self, function: Any) -> Estimate:
         """Return an increasing function of the estimate, such as ``math.exp``."""
@@ -188,19 +183,20 @@ def make_answers(levels: ArrayLike, correct: ArrayLike, total: ArrayLike) -> Res
     ConfigurationError
         If there are no trials, or a row is invalid.
     """
-    columns = [_column(name, values) for name, values in (("levels", levels), ("correct", correct), ("total", total))]
-    if len({len(column) for column in columns}) != 1:
-        counts = ", ".join(str(len(column)) for column in columns)
+    level, right, count = (
+        _column(name, values) for name, values in (("levels", levels), ("correct", correct), ("total", total))
+    )
+    if not len(level) == len(right) == len(count):
+        counts = f"{len(level)}, {len(right)}, {len(count)}"
         raise ConfigurationError(f"levels, correct and total have {counts} rows; give each a value for every level.")
-    level, right, count = columns
-    for name, bad, rule in (
-        ("total", (count < 0) | (count != np.floor(count)), "must be whole and at least 0"),
-        ("correct", (right < 0) | (right > count) | (right != np.floor(right)), "must be whole, from 0 to the total"),
+    for name, values, most, rule in (
+        ("total", count, np.inf, "must be whole and at least 0"),
+        ("correct", right, count, "must be whole, from 0 to the total"),
     ):
+        bad = (values < 0) | (values > most) | (values != np.floor(values))
         if bad.any():
             row = int(np.argmax(bad))
-            value = {"total": count, "correct": right}[name][row]
-            raise ConfigurationError(f"{name} = {value:g} in row {row + 1} (of {count[row]:g}): {rule}.")
+            raise ConfigurationError(f"{name} = {values[row]:g} in row {row + 1} (of {count[row]:g}): {rule}.")
     kept = count > 0
     if not kept.any():
         raise ConfigurationError("There are no trials to fit; give at least one level with a total of at least 1.")

@@ -31,7 +31,6 @@ from calibration.psychometric.estimate import (
 )
 from calibration.psychometric.posterior import (
     LAPSES,
-    Box,
     Guess,
     Posterior,
     Prior,
@@ -122,35 +121,34 @@ class PsychometricFit:
         # outside the tested levels, a bound or an open interval
         low = -math.inf if found.low <= box.flat[0] else found.low
         high = math.inf if found.high >= box.flat[1] else found.high
+        found = replace(found, low=low, high=high)
         if found.value > box.highest:
-            found = replace(found, value=box.highest, low=min(low, box.highest), high=math.inf, bound="above")
+            found = Estimate(box.highest, min(low, box.highest), math.inf, probability, "above")
         elif found.value < box.lowest:
-            found = replace(found, value=box.lowest, low=-math.inf, high=max(high, box.lowest), bound="below")
-        else:
-            found = replace(found, low=low, high=high)
+            found = Estimate(box.lowest, -math.inf, max(high, box.lowest), probability, "below")
         return found.transformed(posterior.shape.level)
+
+    def _of_widths(self, values: Array) -> Estimate:
+        """Return the estimate of a quantity (w,) that depends on the width."""
+        plane = np.broadcast_to(values, self.posterior.plane.shape)
+        return self.posterior.of_plane(plane, USUAL_PROBABILITY, "median")
 
     @cached_property
     def width(self) -> Estimate:
         """Width from F = 5 % to 95 %, in units of the level or of its natural logarithm."""
-        values = np.broadcast_to(self.posterior.widths, self.posterior.plane.shape)
-        return self.posterior.of_plane(values, USUAL_PROBABILITY, "median")
+        return self._of_widths(self.posterior.widths)
 
     @cached_property
     def slope(self) -> Estimate:
         """Slope dF/du at F = 1/2, per unit of the level or of its natural logarithm."""
-        steep = self.posterior.shape.steepness
-        values = np.broadcast_to(steep / self.posterior.widths, self.posterior.plane.shape)
-        return self.posterior.of_plane(values, USUAL_PROBABILITY, "median")
+        return self._of_widths(self.posterior.shape.steepness / self.posterior.widths)
 
     @cached_property
     def exponent(self) -> Estimate | None:
         """Exponent b of ``weibull`` and ``dprime``; None for other shapes."""
         shape = self.posterior.shape
-        if shape.name not in {"weibull", "dprime"}:
-            return None
-        values = np.broadcast_to(shape.exponent_span / self.posterior.widths, self.posterior.plane.shape)
-        return self.posterior.of_plane(values, USUAL_PROBABILITY, "median")
+        known = shape.name in {"weibull", "dprime"}
+        return self._of_widths(shape.exponent_span / self.posterior.widths) if known else None
 
     @cached_property
     def lapse(self) -> Estimate:
@@ -197,25 +195,19 @@ class PsychometricFit:
         shown = np.atleast_1d(np.asarray(levels, dtype=float))
         below, mean = self.posterior.predictions(self.posterior.shape.position(shown))
         tail, centres = 0.5 * (1.0 - checked_probability(probability)), np.arange(below.shape[1]) + 0.5
-        limits = [
-            np.array([np.interp(share, row, centres) for row in below]) / below.shape[1] for share in (tail, 1.0 - tail)
-        ]
+        limits = np.array([np.interp((tail, 1.0 - tail), row, centres) for row in below]).T / below.shape[1]
         return Curve(shown, mean, np.minimum(limits[0], mean), np.maximum(limits[1], mean))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the results for JSON."""
-        shape, prior = self.posterior.shape, self.posterior.prior
-        exponent = {} if self.exponent is None else {"exponent": self.exponent.as_dict()}
+        shape, names = self.posterior.shape, ("width", "slope", "exponent", "lapse", "guess")
+        estimates = {name: getattr(self, name) for name in names}
         return {
             "shape": shape.name,
             "scale": shape.scale,
-            "guess_rule": prior.guess,
+            "guess_rule": self.posterior.prior.guess,
             "trials": self.answers.trials,
-            "width": self.width.as_dict(),
-            "slope": self.slope.as_dict(),
-            **exponent,
-            "lapse": self.lapse.as_dict(),
-            "guess": self.guess.as_dict(),
+            **{name: one.as_dict() for name, one in estimates.items() if one is not None},
             "deviance": self.deviance,
             "deviance_p": self.deviance_p,
             "notes": list(self.notes),
@@ -285,8 +277,8 @@ class Tables:
 
     Attributes
     ----------
-    shape, prior, box
-        Function, prior, and region of the parameters.
+    shape, prior
+        Function and prior of the parameters.
     levels : (n,) float array
         Levels, in the order of the responses.
     thresholds, widths : float arrays
@@ -297,7 +289,6 @@ class Tables:
 
     shape: Shape
     prior: Prior
-    box: Box
     levels: Array
     thresholds: Array
     widths: Array
@@ -343,16 +334,12 @@ class Tables:
         return interval_of(self._reached[proportion], plane, probability, kind).transformed(self.shape.level)
 
 
-def make_tables(
-    shape: Shape, levels: Array, prior: Prior, box: Box, thresholds: Array, widths: Array, rates: int
-) -> Tables:
-    """Return tables for levels on a grid of thresholds, widths and `rates` lapse rates."""
-    nuisances, log_mass = prior.nuisances(rates)
+def _log_tables(shape: Shape, levels: Array, thresholds: Array, widths: Array, nuisances: Array) -> tuple[Array, Array]:
+    """Return the log probabilities of right and wrong responses at the levels for each cell of a grid."""
     cells = len(thresholds) * len(widths) * len(nuisances)
-    log_right, log_wrong = np.empty((len(levels), cells)), np.empty((len(levels), cells))
-    fill_tables(log_right, log_wrong, shape.code, shape.position(levels), thresholds, widths, nuisances)
-    log_prior = (box.log_prior(thresholds, widths)[:, :, None] + log_mass).ravel()
-    return Tables(shape, prior, box, levels, thresholds, widths, log_prior, log_right, log_wrong)
+    right, wrong = np.empty((len(levels), cells)), np.empty((len(levels), cells))
+    fill_tables(right, wrong, shape.code, shape.position(levels), thresholds, widths, nuisances)
+    return right, wrong
 
 
 def psychometric_tables(
@@ -372,7 +359,10 @@ def psychometric_tables(
     thresholds = np.linspace(*box.thresholds, USUAL_GRID[0])
     widths = np.exp(np.linspace(*box.log_widths, USUAL_GRID[1]))
     prior = Prior(guess, lapse_prior, width_prior)
-    return make_tables(sigmoid, column, prior, box, thresholds, widths, USUAL_GRID[2])
+    nuisances, log_mass = prior.nuisances(USUAL_GRID[2])
+    log_prior = (box.log_prior(thresholds, widths)[:, :, None] + log_mass).ravel()
+    tables = _log_tables(sigmoid, column, thresholds, widths, nuisances)
+    return Tables(sigmoid, prior, column, thresholds, widths, log_prior, *tables)
 
 
 # --- goodness of fit --------------------------------------------------------------------------------------------------
@@ -393,12 +383,11 @@ Fits of simulated data are close to the original one.
 
 def _deviances(posterior: Posterior, answers: Responses, correct: Array) -> Array:
     """Return the deviances of several sets of correct responses (sets, levels) at the same levels."""
-    shape, prior, box = posterior.shape, posterior.prior, posterior.box
-    tables = make_tables(shape, answers.levels, prior, box, posterior.thresholds, posterior.widths, _RATES)
+    nuisances, _ = posterior.prior.nuisances(_RATES)
+    tables = _log_tables(posterior.shape, answers.levels, posterior.thresholds, posterior.widths, nuisances)
     likely = posterior.plane > _LEAST * posterior.plane.max()
-    cells = np.repeat(likely.ravel(), tables.log_right.shape[1] // likely.size)
-    wrong = answers.total - correct
-    right_table, wrong_table = (np.ascontiguousarray(one[:, cells]) for one in (tables.log_right, tables.log_wrong))
+    cells, wrong = np.repeat(likely.ravel(), len(nuisances)), answers.total - correct
+    right_table, wrong_table = (np.ascontiguousarray(one[:, cells]) for one in tables)
     fitted = best_log_likelihoods(right_table, wrong_table, correct, wrong)
     with np.errstate(divide="ignore", invalid="ignore"):
         saturated = np.where(correct > 0, correct * np.log(correct / answers.total), 0.0)
@@ -445,8 +434,7 @@ def spearman_karber(
     """
     answers = make_answers(levels, correct, total).gathered()
     if scale == "log":
-        above = answers.levels > 0.0
-        answers = Responses(answers.levels[above], answers.correct[above], answers.total[above])
+        answers = Responses(*(one[answers.levels > 0.0] for one in vars(answers).values()))
     if len(answers.levels) < 2:
         raise ConfigurationError(
             "A Spearman-Karber mean needs answers at two levels at least (above 0 on a log scale)."
@@ -455,18 +443,15 @@ def spearman_karber(
     rising = _rising(answers.correct / answers.total, answers.total)
     drawn = np.random.default_rng(_SEED).binomial(answers.total.astype(int), rising, (_DRAWN, len(at)))
     means = [_mean(at, _rising(one / answers.total, answers.total), guess) for one in drawn]
-    tail = 0.5 * (1.0 - checked_probability(probability))
-    value = _mean(at, rising, guess)
+    value, tail = _mean(at, rising, guess), 0.5 * (1.0 - checked_probability(probability))
     low, high = np.quantile(means, [tail, 1.0 - tail])
     found = Estimate(value, min(float(low), value), max(float(high), value), probability)
     return found.transformed(math.exp) if scale == "log" else found
 
 
 def _mean(at: Array, rising: Array, guess: float) -> float:
-    shares = np.clip((rising - guess) / (1.0 - guess), 0.0, 1.0)
-    first, last = 2.0 * at[0] - at[1], 2.0 * at[-1] - at[-2]
-    at = np.concatenate(([first], at, [last]))
-    shares = np.concatenate(([0.0], shares, [1.0]))
+    shares = np.concatenate(([0.0], np.clip((rising - guess) / (1.0 - guess), 0.0, 1.0), [1.0]))
+    at = np.concatenate(([2.0 * at[0] - at[1]], at, [2.0 * at[-1] - at[-2]]))
     return float(np.sum(np.diff(shares) * 0.5 * (at[1:] + at[:-1])))
 
 

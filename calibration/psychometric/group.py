@@ -60,9 +60,7 @@ def group_estimate(estimates: Sequence[Estimate], probability: float = USUAL_PRO
     if not known:
         raise ConfigurationError("No participant's estimate is a number; nothing can be said of the group.")
     logs = np.log(positive("estimates", [one.value for one in known]))
-    mean = mean_with_interval(list(map(float, logs)), probability).transformed(
-        lambda x: math.inf if math.isinf(x) and x > 0.0 else math.exp(x)
-    )
+    mean = mean_with_interval(list(map(float, logs)), probability).transformed(math.exp)
     variance = float(np.var(logs, ddof=1)) if len(known) > 1 else math.nan
     # the variance of the logarithm of each estimate from its interval, assumed normal; 0 if open
     own = []
@@ -168,10 +166,7 @@ def magnitude_exponent(
     means = np.bincount(place, level) / np.bincount(place)
     if len(slopes) > 1:
         offsets = [float(np.mean(level[rows]) - slopes[one] * np.mean(x[rows])) for one, rows in groups.items()]
-        exponent, factor = (
-            mean_with_interval(list(slopes.values()), probability),
-            mean_with_interval(offsets, probability),
-        )
+        exponent, factor = (mean_with_interval(values, probability) for values in (list(slopes.values()), offsets))
     else:
         exponent, factor = _regression(x, level, probability)
     return Magnitude(exponent, factor.transformed(math.exp), np.exp(stimulus), np.exp(means), slopes, np.exp(level))
@@ -201,17 +196,16 @@ def _regression(x: Array, y: Array, probability: float) -> tuple[Estimate, Estim
     from scipy.special import stdtrit
 
     centred, slope = x - x.mean(), _slope(x, y, "The participant")
-    intercept = float(y.mean() - slope * x.mean())
-    free = len(x) - 2
-    if free < 1:
-        unknown = (-math.inf, math.inf, checked_probability(probability))
-        return Estimate(slope, *unknown), Estimate(intercept, *unknown)
-    variance = float(np.sum((y - intercept - slope * x) ** 2)) / free
-    reach = float(stdtrit(free, 0.5 + 0.5 * checked_probability(probability)))
-    spread = float(np.sum(centred**2))
-    errors = math.sqrt(variance / spread), math.sqrt(variance * (1.0 / len(x) + float(x.mean()) ** 2 / spread))
-    slope_error, intercept_error = (reach * error for error in errors)
-    return (
-        Estimate(slope, slope - slope_error, slope + slope_error, probability),
-        Estimate(intercept, intercept - intercept_error, intercept + intercept_error, probability),
+    intercept, free = float(y.mean() - slope * x.mean()), len(x) - 2
+    checked_probability(probability)
+    halves = [math.inf, math.inf]
+    if free > 0:
+        variance = float(np.sum((y - intercept - slope * x) ** 2)) / free
+        reach, spread = float(stdtrit(free, 0.5 + 0.5 * probability)), float(np.sum(centred**2))
+        errors = variance / spread, variance * (1.0 / len(x) + float(x.mean()) ** 2 / spread)
+        halves = [reach * math.sqrt(error) for error in errors]
+    one, other = (
+        Estimate(value, value - half, value + half, probability)
+        for value, half in zip((slope, intercept), halves, strict=True)
     )
+    return one, other

@@ -156,25 +156,20 @@ class Prior:
 
         Each rate has `count` cells; the cells of the lapse rate can be limited to an interval.
         """
-        if not isinstance(self.lapse, RatePrior):
-            lapses, lapse_mass = _fixed(self.lapse)
-        else:
-            edges = self.lapse.edges(count) if lapses_within is None else np.linspace(*lapses_within, count + 1)
-            lapses, lapse_mass = self.lapse.cells(edges)
-        guesses, guess_mass = GUESSES.cells(GUESSES.edges(count)) if self.guess == "free" else _fixed(self.floor)
-        spreads, spread_mass = _fixed(0.0)
-        if self.overdispersed:
-            spread_prior = RatePrior(*_OVERDISPERSION, 0.8)
-            spreads, spread_mass = spread_prior.cells(spread_prior.edges(count))
+
+        def cells(rate: RatePrior | float, within: tuple[float, float] | None = None) -> tuple[Array, Array]:
+            if not isinstance(rate, RatePrior):
+                return np.array([float(rate)]), np.ones(1)
+            return rate.cells(rate.edges(count) if within is None else np.linspace(*within, count + 1))
+
+        lapses, lapse_mass = cells(self.lapse, lapses_within)
+        guesses, guess_mass = cells(GUESSES if self.guess == "free" else self.floor)
+        spreads, spread_mass = cells(RatePrior(*_OVERDISPERSION, 0.8) if self.overdispersed else 0.0)
         grid = np.stack(np.meshgrid(lapses, guesses, spreads, indexing="ij"), axis=-1).reshape(-1, 3)
         if self.guess == "lapse":
             grid[:, 1] = grid[:, 0]
         mass = lapse_mass[:, None, None] * guess_mass[:, None] * spread_mass
         return grid, np.log(mass.ravel())
-
-
-def _fixed(value: float) -> tuple[Array, Array]:
-    return np.array([float(value)]), np.ones(1)
 
 
 @dataclass(frozen=True)
@@ -305,8 +300,7 @@ class Posterior:
         found = interval_of(values, self.plane, probability, "median" if kind == "map" else kind)
         if kind != "map":
             return found
-        i, j, _ = np.unravel_index(int(np.argmax(self.mass)), self.mass.shape)
-        value = float(values[i, j])
+        value = float(values.ravel()[int(np.argmax(self.mass.max(axis=2)))])
         return Estimate(value, min(found.low, value), max(found.high, value), probability)
 
     def of_rate(self, column: int, probability: float, kind: Kind) -> Estimate:
@@ -340,20 +334,28 @@ def find_posterior(shape: Shape, answers: Responses, prior: Prior) -> tuple[Post
     """Return the posterior, and warnings about parameters at the end of their ranges."""
     positions = shape.position(answers.levels)
     box = make_box(shape, positions, prior.width)
-    ends = (*box.thresholds, *box.log_widths)
-    coarse = _on_grid(shape, answers, prior, box, ends, COARSE)
-    lapses_within = None  # unless the rate is free: the range of lapse rates with nearly all of a posterior
-    if isinstance(prior.lapse, RatePrior):
+    lapses_within: tuple[float, float] | None = None  # the whole range at first
+
+    def on_grid(region: tuple[float, float, float, float], counts: tuple[int, int, int]) -> Posterior:
+        thresholds = np.linspace(region[0], region[1], counts[0])
+        widths = np.exp(np.linspace(region[2], region[3], counts[1]))
+        nuisances, log_mass = prior.nuisances(counts[2], lapses_within)
+        total = np.ascontiguousarray(box.log_prior(thresholds, widths)[:, :, None] + log_mass)
+        add_log_likelihood(total, shape.code, positions, answers.correct, answers.wrong, thresholds, widths, nuisances)
+        mass = np.exp(total - total.max())
+        return Posterior(shape, prior, box, thresholds, widths, nuisances, mass / mass.sum())
+
+    coarse = on_grid((*box.thresholds, *box.log_widths), COARSE)
+    if isinstance(prior.lapse, RatePrior):  # the range of lapse rates with nearly all of a posterior
         edges = prior.lapse.edges(COARSE[2])
         cells = coarse.mass.sum(axis=(0, 1)).reshape(COARSE[2], -1).sum(axis=1)
         kept = np.flatnonzero(cells > _NEGLIGIBLE)
         lapses_within = float(edges[max(kept[0] - 1, 0)]), float(edges[min(kept[-1] + 2, COARSE[2])])
-    fine = _on_grid(shape, answers, prior, box, _region(coarse), FINE, lapses_within)
+    fine = on_grid(_region(coarse), FINE)
     region = _region(fine)
-    if region[1] - region[0] < _SMALL * np.ptp(fine.thresholds) or region[3] - region[2] < _SMALL * np.ptp(
-        np.log(fine.widths)
-    ):
-        fine = _on_grid(shape, answers, prior, box, region, FINE, lapses_within)
+    grids = fine.thresholds, np.log(fine.widths)
+    if any(region[2 * k + 1] - region[2 * k] < _SMALL * np.ptp(grid) for k, grid in enumerate(grids)):
+        fine = on_grid(region, FINE)
     return fine, _pressing(coarse)
 
 
@@ -361,25 +363,6 @@ def _region(found: Posterior) -> tuple[float, float, float, float]:
     """Return the ranges of threshold and log width that contain nearly all of a posterior."""
     by_width = span_of(np.log(found.widths), found.plane.sum(axis=0))
     return (*span_of(found.thresholds, found.plane.sum(axis=1)), *by_width)
-
-
-def _on_grid(
-    shape: Shape,
-    answers: Responses,
-    prior: Prior,
-    box: Box,
-    ends: tuple[float, float, float, float],
-    counts: tuple[int, int, int],
-    lapses_within: tuple[float, float] | None = None,
-) -> Posterior:
-    thresholds = np.linspace(ends[0], ends[1], counts[0])
-    widths = np.exp(np.linspace(ends[2], ends[3], counts[1]))
-    nuisances, log_mass = prior.nuisances(counts[2], lapses_within)
-    total = np.ascontiguousarray(box.log_prior(thresholds, widths)[:, :, None] + log_mass)
-    positions = shape.position(answers.levels)
-    add_log_likelihood(total, shape.code, positions, answers.correct, answers.wrong, thresholds, widths, nuisances)
-    mass = np.exp(total - total.max())
-    return Posterior(shape, prior, box, thresholds, widths, nuisances, mass / mass.sum())
 
 
 def _pressing(coarse: Posterior) -> list[str]:

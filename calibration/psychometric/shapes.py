@@ -8,6 +8,7 @@ Macke and Wichmann 2016).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
@@ -49,6 +50,18 @@ DPRIME_SPAN = math.log(_NORMAL.inv_cdf(0.975) / _NORMAL.inv_cdf(0.525))
 """Distance between F = 0.05 and F = 0.95 in the standard variable of each sigmoid."""
 
 _SPANS = (PHI_SPAN, LOGISTIC_SPAN, WEIBULL_SPAN, DPRIME_SPAN)
+_STEEPNESS = (
+    PHI_SPAN / math.sqrt(2.0 * math.pi),
+    0.25 * LOGISTIC_SPAN,
+    0.5 * math.log(2.0) * WEIBULL_SPAN,
+    2.0 * HALF_DPRIME * _NORMAL.pdf(HALF_DPRIME) * DPRIME_SPAN,
+)
+_INVERSE: tuple[Callable[[float], float], ...] = (
+    _NORMAL.inv_cdf,
+    lambda share: math.log(share / (1.0 - share)),
+    lambda share: math.log(math.log1p(-share) / math.log(0.5)),
+    lambda share: math.log(_NORMAL.inv_cdf(0.5 + 0.5 * share) / HALF_DPRIME),
+)
 
 
 @dataclass(frozen=True)
@@ -93,24 +106,12 @@ class Shape:
     def reach(self, share: float) -> float:
         """Return (u - threshold)/width at which F equals `share`: the inverse of F."""
         share = checked_probability(share, "proportion, without what is guessed,")
-        if self.code == PHI:
-            return _NORMAL.inv_cdf(share) / PHI_SPAN
-        if self.code == LOGISTIC:
-            return math.log(share / (1.0 - share)) / LOGISTIC_SPAN
-        if self.code == WEIBULL:
-            return math.log(math.log1p(-share) / math.log(0.5)) / WEIBULL_SPAN
-        return math.log(_NORMAL.inv_cdf(0.5 + 0.5 * share) / HALF_DPRIME) / DPRIME_SPAN
+        return _INVERSE[self.code](share) / _SPANS[self.code]
 
     @property
     def steepness(self) -> float:
         """Slope dF/du at the threshold, times the width."""
-        if self.code == PHI:
-            return PHI_SPAN / math.sqrt(2.0 * math.pi)
-        if self.code == LOGISTIC:
-            return 0.25 * LOGISTIC_SPAN
-        if self.code == WEIBULL:
-            return 0.5 * math.log(2.0) * WEIBULL_SPAN
-        return 2.0 * HALF_DPRIME * _NORMAL.pdf(HALF_DPRIME) * DPRIME_SPAN
+        return _STEEPNESS[self.code]
 
 
 def make_shape(name: str, scale: str) -> Shape:

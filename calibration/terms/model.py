@@ -29,7 +29,7 @@ A file has a table for each term of each joint, with units in the keys::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,22 +38,24 @@ from numpy.typing import NDArray
 
 from calibration.data.joint_recording import JointRecording
 from calibration.fitting.intervals import ErrorEstimate, relative_error
-from calibration.parameter_files import format_toml
+from calibration.parameters import format_toml
 from devices.common import parameter_keys
 from haptics.errors import ConfigurationError
 from haptics.files import read_toml, write_atomically
 from haptics.settings import unknown_name
 
 Array = NDArray[np.float64]
-Columns = Callable[[JointRecording], Array]
 
 KINDS = ("friction", "inertia", "load", "drive")
 
-_WIDTHS = (0.001, 0.003, 0.01, 0.03)
-_BENDS = (0.1, 0.25, 0.5)
-_STRIBECK = (0.01, 0.03, 0.1, 0.3)
-_PRESLIDING = (3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
-_REST = (5e-4, 1e-3, 2e-3, 4e-3, 1e-2)
+_SCALES = {
+    "coulomb": (0.001, 0.003, 0.01, 0.03),
+    "presliding": (3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2),
+    "bend": (0.1, 0.25, 0.5),
+    "stribeck": (0.01, 0.03, 0.1, 0.3),
+    "rest": (5e-4, 1e-3, 2e-3, 4e-3, 1e-2),
+}
+"""Scales of the candidate terms, relative to the top speed or the total travel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +72,7 @@ class Term:
         Dimension of its coefficient: ``force`` (or torque), ``viscosity``, ``cubic viscosity``, ``inertia`` (or mass),
         ``slowness`` (1/velocity) or ``ratio``.
     columns : callable
-        Maps a `JointRecording` of n samples to an array (n,) or (n, count).
+        Maps a `JointRecording` of n samples, and the scale of a variant, to an array (n,) or (n, count).
     positive : bool
         Whether its coefficient must be at least 0.
     once : bool
@@ -86,7 +88,7 @@ class Term:
     name: str
     kind: str
     dimension: str
-    columns: Columns
+    columns: Callable[..., Array]
     positive: bool = False
     once: bool = False
     scale: float | None = None
@@ -100,16 +102,12 @@ class Term:
 
     def matrix(self, recording: JointRecording) -> Array:
         """Return its columns, (n, count)."""
-        return self.columns(recording).reshape(len(recording), self.count)
-
-
-def base_terms() -> tuple[Term, ...]:
-    """Return the terms of every model: offset and viscous friction."""
-    return make_term("offset"), make_term("viscosity")
+        columns = self.columns(recording) if self.scale is None else self.columns(recording, self.scale)
+        return columns.reshape(len(recording), self.count)
 
 
 def candidate_terms(recording: JointRecording, ripple_orders: tuple[float, ...] = ()) -> tuple[Term, ...]:
-    """Return the candidate terms in addition to `base_terms`.
+    """Return the candidate terms in addition to `BASE`.
 
     Parameters
     ----------
@@ -120,20 +118,18 @@ def candidate_terms(recording: JointRecording, ripple_orders: tuple[float, ...] 
         position with the same zero in every recording.
     """
     speed, travel = recording.top_speed, float(recording.travel[-1])
-    scales: dict[str, tuple[float, ...]] = {
-        "coulomb": tuple(share * speed for share in _WIDTHS),
-        "presliding": tuple(share * travel for share in _PRESLIDING),
-        "bend": tuple(share * speed for share in _BENDS),
-        "stribeck": tuple(share * speed for share in _STRIBECK),
-        "rest": tuple(share * travel for share in _REST) if recording.starts_at_rest else (),
-        "ripple": ripple_orders if recording.position is not None else (),
-    }
+    variants = [
+        make_term(name, share * (travel if name in {"presliding", "rest"} else speed))
+        for name, shares in _SCALES.items()
+        if name != "rest" or recording.starts_at_rest
+        for share in shares
+    ]
+    variants += [make_term("ripple", order) for order in ripple_orders if recording.position is not None]
     plain = ["asymmetric_viscosity", "cubic_viscosity", "inertia", "drive_reaction"]
     if recording.load is not None:
         plain += ["load_coulomb", "load_viscosity", "load"]
     if recording.position is not None and recording.rotary:
         plain.append("pose")
-    variants = [make_term(name, scale) for name, values in scales.items() for scale in values]
     return (*variants, *map(make_term, plain))
 
 
@@ -145,15 +141,16 @@ def make_term(name: str, scale: float | None = None) -> Term:
     ConfigurationError
         If the term is unknown, or its scale is missing, superfluous or not above 0.
     """
-    if name in _PLAIN:
+    if name not in _TERMS:
+        raise unknown_name("term", name, _TERMS)
+    term = _TERMS[name]
+    if not term.scale_dimension:
         if scale is not None:
             raise ConfigurationError(f'term "{name}" has no scale')
-        return _PLAIN[name]
-    if name not in _SCALED:
-        raise unknown_name("term", name, [*_PLAIN, *_SCALED])
+        return term
     if scale is None or not 0.0 < scale < np.inf:
         raise ConfigurationError(f'the scale of term "{name}" is {scale}; must be a number above 0')
-    return _SCALED[name](scale)
+    return replace(term, scale=scale)
 
 
 def dahl(way: Array, length: float, start: float = 0.0) -> Array:
@@ -187,6 +184,14 @@ def _rest(seen: JointRecording, distance: float) -> Array:
     return seen.direction_from_rest(distance) * np.exp(-seen.travel / distance)
 
 
+def _stribeck(seen: JointRecording, width: float) -> Array:
+    return seen.direction() * np.exp(-np.abs(seen.smooth_velocity) / width)
+
+
+def _ripple(seen: JointRecording, order: float) -> Array:
+    return _waves(seen, order) * np.abs(seen.smooth_velocity)[:, None]
+
+
 def _load(seen: JointRecording) -> Array:
     return np.zeros(len(seen)) if seen.load is None else seen.load
 
@@ -196,44 +201,7 @@ def _waves(seen: JointRecording, order: float = 1.0) -> Array:
     return np.column_stack((np.cos(angle), np.sin(angle)))
 
 
-_SCALED: Mapping[str, Callable[[float], Term]] = {
-    "coulomb": lambda width: Term(
-        "coulomb", "friction", "force", lambda seen: seen.direction(width), True, False, width, "velocity"
-    ),
-    "presliding": lambda length: Term(
-        "presliding", "friction", "force", lambda seen: dahl(seen.path, length), True, False, length, "distance"
-    ),
-    # viscous friction that saturates at higher speed
-    "bend": lambda width: Term(
-        "bend", "friction", "force", lambda seen: seen.direction(width), False, False, width, "velocity"
-    ),
-    "stribeck": lambda width: Term(
-        "stribeck",
-        "friction",
-        "force",
-        lambda seen: seen.direction() * np.exp(-np.abs(seen.smooth_velocity) / width),
-        True,
-        False,
-        width,
-        "velocity",
-    ),
-    "rest": lambda distance: Term(
-        "rest", "friction", "force", lambda seen: _rest(seen, distance), True, True, distance, "distance"
-    ),
-    "ripple": lambda order: Term(
-        "ripple",
-        "drive",
-        "viscosity",
-        lambda seen: _waves(seen, order) * np.abs(seen.smooth_velocity)[:, None],
-        False,
-        False,
-        order,
-        "order",
-        2,
-    ),
-}
-
-_PLAIN: Mapping[str, Term] = {
+_TERMS: Mapping[str, Term] = {
     term.name: term
     for term in (
         Term("offset", "friction", "force", lambda seen: np.ones(len(seen))),
@@ -246,8 +214,19 @@ _PLAIN: Mapping[str, Term] = {
         Term("load", "load", "ratio", _load),
         Term("pose", "load", "force", _waves, count=2),
         Term("drive_reaction", "drive", "viscosity", lambda seen: -seen.ripple, True),
+        Term("coulomb", "friction", "force", JointRecording.direction, True, scale_dimension="velocity"),
+        Term("presliding", "friction", "force", lambda seen, d: dahl(seen.path, d), True, scale_dimension="distance"),
+        # viscous friction that saturates at higher speed
+        Term("bend", "friction", "force", JointRecording.direction, scale_dimension="velocity"),
+        Term("stribeck", "friction", "force", _stribeck, True, scale_dimension="velocity"),
+        Term("rest", "friction", "force", _rest, True, True, scale_dimension="distance"),
+        Term("ripple", "drive", "viscosity", _ripple, scale_dimension="order", count=2),
     )
 }
+"""All terms by name; those with a dimension of the scale have variants."""
+
+BASE = _TERMS["offset"], _TERMS["viscosity"]
+"""Terms of every model."""
 
 
 # --- models -----------------------------------------------------------------------------------------------------------
@@ -289,11 +268,6 @@ class TermModel:
 
     fitted: tuple[Fitted, ...]
     rotary: bool = True
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """Terms without coefficients."""
-        return tuple(one.term for one in self.fitted)
 
     def of(self, name: str) -> Fitted | None:
         """Return the term with this name and its coefficients; None if absent."""

@@ -11,8 +11,7 @@ import pytest
 
 from calibration.joystick import forces
 from calibration.joystick import stick as stick_module
-from calibration.joystick.emulated import OPERATION, EmulatedPerson, OperatedHandSettings
-from calibration.joystick.person import Request
+from calibration.joystick.person import OPERATION, EmulatedPerson, OperatedHandSettings, Request
 from calibration.joystick.procedure import Bench, calibrate
 from calibration.motions import Mover
 from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings

@@ -19,7 +19,7 @@ VECTORS = arrays(np.float64, (5, 3), elements=st.floats(-100.0, 100.0))
 @given(velocity=VECTORS, torque=VECTORS)
 def test_the_differential_loses_no_power_and_is_inverted_exactly(name, velocity, torque):
     coupling = COUPLINGS[name]
-    joint_velocity, joint_torque = coupling.joint_velocity(velocity), coupling.joint_effort(torque)
+    joint_velocity, joint_torque = velocity @ coupling.matrix.T, torque @ np.linalg.inv(coupling.matrix)
     at_motors, at_joints = ((v * t).sum(axis=1) for v, t in ((velocity, torque), (joint_velocity, joint_torque)))
     np.testing.assert_allclose(at_joints, at_motors, rtol=0.0, atol=1e-9)
     np.testing.assert_allclose(coupling.motor_velocity(joint_velocity), velocity, atol=1e-11)
@@ -28,7 +28,7 @@ def test_the_differential_loses_no_power_and_is_inverted_exactly(name, velocity,
 
 def test_one_motor_of_the_torso_moves_the_joints_of_its_column():
     torso = COUPLINGS["icub-torso"]
-    moved = torso.joint_velocity(np.eye(3)) != 0.0
+    moved = torso.matrix.T != 0.0
     assert moved.sum(axis=1).tolist() == [1, 3, 3]  # the first turns the yaw alone, the others are a differential
 
 
@@ -47,7 +47,7 @@ def recorded(coupling, laws, noise=0.0):
         velocity[motor * n : (motor + 1) * n, motor] = swing
         torque[:, motor] = -friction(velocity[:, motor], law)
     time = np.arange(3 * n) / 100.0
-    joint_velocity, joint_torque = coupling.joint_velocity(velocity), coupling.joint_effort(torque)
+    joint_velocity, joint_torque = velocity @ coupling.matrix.T, torque @ np.linalg.inv(coupling.matrix)
     joint_torque += noise * np.random.default_rng(3).standard_normal(joint_torque.shape)
     return [
         JointRecording(name, True, time, joint_velocity[:, k], joint_torque[:, k], SOURCE)
@@ -69,7 +69,7 @@ def test_each_motor_sees_its_own_friction_alone(name):
 def test_motors_that_never_move_alone_are_refused():
     torso = COUPLINGS["icub-torso"]
     time, _, swing, _ = swinging(duration=10.0)
-    velocity = torso.joint_velocity(np.column_stack([swing, np.roll(swing, 200), np.roll(swing, 500)]))
+    velocity = np.column_stack([swing, np.roll(swing, 200), np.roll(swing, 500)]) @ torso.matrix.T
     joints = [JointRecording(name, True, time, velocity[:, k], swing, SOURCE) for k, name in enumerate(torso.joints)]
     with pytest.raises(ConfigurationError, match="ever moves alone; hold all but one"):
         decouple(joints, torso)

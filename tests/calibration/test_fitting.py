@@ -22,8 +22,7 @@ from calibration.fitting.intervals import (
     paired,
     quantile,
 )
-from calibration.fitting.regression import blocks, least_squares, loss_slope, robust_weights
-from calibration.fitting.separable import separable_least_squares
+from calibration.fitting.regression import blocks, least_squares, loss_slope, robust_weights, separable_least_squares
 
 # --- least squares ----------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from calibration.friction import (
     fit_friction,
     joined,
 )
-from calibration.friction.problem import Problem
+from calibration.friction.fit import Problem
 from calibration.identification import IdentificationOptions, identify, prediction_error, samples_of
 from calibration.trials import FrictionScenario, friction_coverage, scenario_samples
 from haptics import ConfigurationError
@@ -147,19 +147,6 @@ def test_a_robust_fit_is_hardly_moved_by_wrong_samples(loss):
     assert abs(plain.values["static_forward"] - 1.27) > 2.0 * abs(robust.values["static_forward"] - 1.27)
 
 
-def test_samples_of_weight_zero_are_ignored():
-    samples = measured(KNEE, torque_noise=0.1, duration=40.0)
-    first = np.arange(len(samples.time)) < 2000
-    weighted = Samples(samples.time, samples.velocity, samples.friction, weights=first.astype(float))
-    part = Samples(samples.time[first], samples.velocity[first], samples.friction[first])
-    one, other = (fit_friction(each, "stribeck", FitSettings(dead_band=0.3 * DEGREE)) for each in (weighted, part))
-    assert one.values == pytest.approx(other.values, rel=1e-2)
-    # rounding of an orthogonal factorisation with other rows or another BLAS (Higham 2002, theorem 19.4)
-    rounding = len(samples.time) * np.finfo(float).eps * one.condition
-    assert rounding < 1e-11
-    assert one.uncorrected == pytest.approx(other.uncorrected, rel=rounding)
-
-
 def test_a_known_inertia_is_subtracted_and_an_unknown_one_found():
     time, _, velocity = hand(5, 60.0)
     acceleration = np.gradient(velocity, time)
@@ -169,7 +156,7 @@ def test_a_known_inertia_is_subtracted_and_an_unknown_one_found():
     samples = Samples.from_torque(time, velocity, torque, acceleration)
     found = fit_friction(samples, "stribeck", FitSettings(fit_inertia=True))
     assert found.values == pytest.approx(KNEE | {"inertia": 0.4}, rel=1e-9)
-    assert found.relative_error(samples) < 1e-9
+    assert np.linalg.norm(found.error(samples)) < 1e-9 * np.linalg.norm(samples.friction)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -237,17 +224,6 @@ def test_samples_near_rest_are_excluded_and_counted():
     assert int(fit.kept.sum()) == len(fit.residual) == len(samples.time) - slow.sum()
 
 
-def test_the_relative_error_of_another_recording_is_its_noise():
-    fit = fit_friction(measured(KNEE, seed=1, torque_noise=0.1), "stribeck")
-    other = measured(KNEE, seed=2, torque_noise=0.1)
-    moving = np.abs(other.velocity) > fit.dead_band
-    expected = 0.1 / np.sqrt(np.mean(other.friction[moving] ** 2))
-    assert fit.relative_error(other) == pytest.approx(expected, rel=0.05)
-    velocity = np.linspace(1.0, 10.0, 200) * DEGREE
-    one_way = Samples(HALF[:200], velocity, MODELS["stribeck"].evaluate(KNEE, velocity))
-    assert fit_friction(measured(KNEE), "stribeck").relative_error(one_way) < 1e-9
-
-
 def test_exact_motions_that_are_fast_or_in_random_order_are_fitted_exactly():
     time = 0.01 * np.arange(2000)
     like_noise = 12.0 * np.sin(50.0 * time) + 8.0 * np.sin(3.0 * time)
@@ -284,7 +260,6 @@ def spoilt(**changes):
         (lambda: fit_friction(spoilt(friction=np.zeros(1000)), "stribeck"), "nothing to explain"),
         (lambda: fit_friction(spoilt(friction=-measured(KNEE, duration=10.0).friction), "coulomb-viscous"), "its sign"),
         (lambda: spoilt(time=HALF[::-1]), "increase"),
-        (lambda: spoilt(weights=-np.ones(1000)), "weights"),
         (lambda: spoilt(velocity_noise=-1.0), "velocity_noise"),
         (lambda: fit_friction(spoilt(edge=490), "stribeck"), "20 samples are faster"),
         (lambda: Samples.from_torque(HALF, HALF, HALF, inertia=1.0), "accelerations"),

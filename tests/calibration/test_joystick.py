@@ -9,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from calibration.joystick.emulated import EmulatedPerson
-from calibration.joystick.forces import time_release
-from calibration.joystick.person import GATES, TURNS, Request, in_words
-from calibration.joystick.pushes import Push, Response, agree, identify
+from calibration.joystick.forces import Push, Response, agree, identify, time_release
+from calibration.joystick.person import GATES, TURNS, EmulatedPerson, Request, in_words
 from calibration.joystick.stick import RawStick, counts_of, fit_axes, fit_rim
 from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings
 from devices.emulators.pid.profiles import PROFILES

@@ -11,10 +11,8 @@ import devices
 from calibration.friction import FitSettings
 from calibration.identification import IdentificationOptions, identify
 from calibration.motions import Mover, rows_of
-from calibration.motions.excitation import Excitation, approach, plan
-from calibration.motions.handle_motion import HandleExcitation, recorded_axes
-from calibration.parameter_files import write_parameter_file
-from calibration.parameters import ParameterFile, Provenance
+from calibration.motions.excitation import Excitation, HandleExcitation, approach, plan, recorded_axes
+from calibration.parameters import ParameterFile, Provenance, write_parameter_file
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.recording.recording import Recording

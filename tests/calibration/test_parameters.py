@@ -12,22 +12,30 @@ from hypothesis import strategies as st
 
 from calibration.coupled import COUPLINGS
 from calibration.friction import MODELS, FitSettings
-from calibration.identification import IdentificationOptions, identify, relative_error, samples_of
-from calibration.parameter_files import (
+from calibration.identification import IdentificationOptions, identify, prediction_error, samples_of
+from calibration.parameters import (
+    Found,
+    JointParameters,
+    ParameterFile,
+    Provenance,
     format_parameter_file,
-    friction_keys,
+    parameter_keys,
     parse_parameter_file,
     read_parameter_file,
     write_parameter_file,
 )
-from calibration.parameters import Found, JointParameters, ParameterFile, Provenance
 from haptics.errors import ConfigurationError
+from haptics.files import parse_toml
 from haptics.friction.laws import CoulombViscous, GaussianStribeck, Stribeck
 from tests.calibration.joints import KNEE, friction, idle
 
 # --- identification ---------------------------------------------------------------------------------------------------
 
 EXACT = JointParameters("knee", True, Found("stribeck", KNEE))
+
+
+def relative_error(joint, samples):
+    return prediction_error(joint, samples).relative
 
 
 def test_samples_at_rest_are_not_judged():
@@ -104,7 +112,7 @@ def test_a_file_is_read_back_unchanged(tmp_path):
     write_parameter_file(tmp_path / "p.toml", FILE)
     assert read_parameter_file(tmp_path / "p.toml") == FILE
     coupled = replace(FILE, coupling=COUPLINGS["icub-torso"])
-    coupling = parse_parameter_file(format_parameter_file(coupled), "p.toml").coupling
+    coupling = parse_parameter_file(parse_toml(format_parameter_file(coupled), "p.toml"), "p.toml").coupling
     assert coupling is not None
     assert coupling.joints == ("torso_yaw", "torso_roll", "torso_pitch")
     np.testing.assert_array_equal(coupling.matrix, COUPLINGS["icub-torso"].matrix)
@@ -125,11 +133,11 @@ def test_negative_friction_is_neither_written_nor_read(name, tmp_path):
     ):
         write_parameter_file(tmp_path / "p.toml", ParameterFile(PROVENANCE, (bad,)))
     assert not (tmp_path / "p.toml").exists()
-    key = friction_keys("stribeck", False)[name]
+    key = parameter_keys("friction", "stribeck", False)[name]
     spoilt = text.replace(f"\n{key} = {values[name]}", f"\n{key} = -80.5")
     assert spoilt != text
     with pytest.raises(ConfigurationError, match=rf"p\.toml: joint\.x\.friction\.{key} = -80\.5: is no friction"):
-        parse_parameter_file(spoilt, "p.toml")
+        parse_parameter_file(parse_toml(spoilt, "p.toml"), "p.toml")
 
 
 @given(
@@ -140,7 +148,7 @@ def test_every_model_joint_and_number_is_read_back(model, rotary, name, data):
     intervals = {key: (data.draw(NUMBERS), data.draw(NUMBERS)) for key in values}
     joint = JointParameters(name, rotary, Found(model, values, intervals, {}, (name,)))
     file = ParameterFile(replace(PROVENANCE, device=name), (joint,))
-    assert parse_parameter_file(format_parameter_file(file), "p.toml") == file
+    assert parse_parameter_file(parse_toml(format_parameter_file(file), "p.toml"), "p.toml") == file
 
 
 @pytest.mark.parametrize("rotary", [True, False])
@@ -187,7 +195,7 @@ HANDLE = "[handle]\nmass_kg = 0.5\nresting_wrench_n_nm = [0, 0, 0, 0, 0, 0]\n"
 )
 def test_invalid_parameter_files_are_refused(text, says):
     with pytest.raises(ConfigurationError, match=says) as caught:
-        parse_parameter_file(text, "p.toml")
+        parse_parameter_file(parse_toml(text, "p.toml"), "p.toml")
     assert str(caught.value).startswith("p.toml: ")
     assert "\n" not in str(caught.value)
 

@@ -17,8 +17,6 @@ from calibration.psychometric import (
     Estimate,
     RatePrior,
     WidthPrior,
-    criterion,
-    d_prime,
     detectability,
     fit_psychometric,
     group_estimate,
@@ -357,14 +355,14 @@ def test_d_prime_of_a_simulated_comparison_is_found(d, shift):
         ("same-different", abs(second + d - first) > 1.0 + abs(shift), abs(second - first) > 1.0 + abs(shift)),
     ):
         counts = [int(k) for k in (hit.sum(), n - hit.sum(), false_alarm.sum(), n - false_alarm.sum())]
-        found = d_prime(*counts, task=task)
+        found = detectability(*counts, task=task).d_prime
         assert found.value == pytest.approx(d, abs=0.03), task
         assert found.low <= found.value <= found.high
-    assert criterion(*counts, task="same-different").value == pytest.approx(1.0 + abs(shift), abs=0.02)
+    assert detectability(*counts, task="same-different").criterion.value == pytest.approx(1.0 + abs(shift), abs=0.02)
 
 
 def test_d_prime_without_errors_is_finite_and_uncertain():
-    found = d_prime(20, 0, 0, 20)
+    found = detectability(20, 0, 0, 20).d_prime
     assert 3.0 < found.value < 6.0
     assert math.isfinite(found.high)
     assert found.high - found.low > 1.5

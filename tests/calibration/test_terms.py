@@ -12,8 +12,8 @@ from apps.calibrate.rotor_inertia import excess, table
 from calibration.data.reading import read_serial_robot
 from calibration.fitting.intervals import relative_error
 from calibration.fitting.regression import BlockFits, blocks
-from calibration.terms.comparison import ALL, ASYMMETRIC, FRICTION, LATE, PUBLISHED, RIGID, SYMMETRIC, fit_kinds
 from calibration.terms.model import (
+    KINDS,
     Fitted,
     Term,
     TermModel,
@@ -23,13 +23,24 @@ from calibration.terms.model import (
     read_term_file,
     write_term_file,
 )
-from calibration.terms.selection import SelectionSettings, select_terms
+from calibration.terms.selection import (
+    ALL,
+    ASYMMETRIC,
+    FRICTION,
+    LATE,
+    PUBLISHED,
+    RIGID,
+    SYMMETRIC,
+    compare,
+    fit_kinds,
+    select_terms,
+)
 from haptics.errors import ConfigurationError
 from tests.calibration.joints import joint, motion, recorded
 
 
 def names(model):
-    return {term.name for term in model.terms}
+    return {one.term.name for one in model.fitted}
 
 
 # --- terms ------------------------------------------------------------------------------------------------------------
@@ -144,7 +155,7 @@ def test_rare_events_are_shrunk_by_the_number_of_recordings(recordings, share):
 
 def test_only_wanted_kinds_are_selected_and_the_kinds_add_up():
     seen = joint(inertia=-8.0)
-    assert "inertia" not in names(select_terms(seen, settings=SelectionSettings(kinds=("friction",))).model)
+    assert "inertia" not in names(select_terms(seen, kinds=("friction",)).model)
     model = select_terms(seen).model
     parts = model.predict(seen, ("friction",)) + model.predict(seen, ("inertia", "load", "drive"))
     assert np.allclose(parts, model.predict(seen), atol=1e-9)
@@ -181,8 +192,7 @@ def no_torque():
         (lambda: make_term("colomb", 1.0), "Did you mean 'coulomb'"),
         (lambda: make_term("coulomb"), "must be a number above 0"),
         (lambda: make_term("load", 1.0), "no scale"),
-        (lambda: SelectionSettings(blocks=2), "blocks is 2"),
-        (lambda: SelectionSettings(kinds=("frictions",)), 'kind "frictions" is not one of'),
+        (lambda: select_terms(joint(), kinds=("frictions",)), 'kind "frictions" is not one of'),
         (lambda: select_terms([]), "without a recording"),
         (lambda: select_terms(no_torque()), "nothing to explain"),
         (lambda: select_terms(joint()).model.error(no_torque()), "nothing to explain"),
@@ -274,7 +284,7 @@ def published(arrays, joint, velocity):
 def test_the_first_part_of_a_recording_predicts_the_rest(arrays, joints, joint, at_most, rigid):
     """The response to ripple is a prediction and no compensation: a sample late it is useless."""
     first, rest = joints[joint].part(0.0, 0.6), joints[joint].part(0.6, 1.0)
-    kinds = {one.kind: one for one in fit_kinds([first], SelectionSettings()).compared(rest)}
+    kinds = {one.kind: one for one in compare([fit_kinds([first], KINDS)], [rest])}
     assert list(kinds) == [PUBLISHED, SYMMETRIC, ASYMMETRIC, FRICTION, RIGID, ALL, LATE]
     theirs = relative_error(rest, published(arrays, joint, rest.velocity))
     assert kinds[PUBLISHED].error.value == pytest.approx(theirs.value, rel=1e-12)
@@ -299,7 +309,7 @@ KEPT_BACK = {
 def test_the_interval_holds_the_errors_of_other_recordings(joints, kinds):
     """Intervals of a bootstrap over 20 blocks held 9 of the 18."""
     for seen, errors in zip(joints, KEPT_BACK[kinds], strict=False):
-        score = select_terms(seen, settings=SelectionSettings(kinds=kinds)).score
+        score = select_terms(seen, kinds=kinds).score
         assert score.low < min(errors) < max(errors) < score.high
 
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from apps.calibrate.joystick import TerminalInput, TerminalPerson
-from apps.calibrate.moving import carry_out, orderly_end
+from apps.calibrate.options import carry_out, orderly_end
 from calibration.coupled import COUPLINGS
 from calibration.joystick.person import GATES, MIDDLE
-from calibration.parameter_files import read_parameter_file
+from calibration.parameters import read_parameter_file
 from devices import create_device
 from haptics.errors import ConfigurationError, DeviceFault
 from tests.apps.calibrate.commands import calibrate, refusal, refuses_to_move

@@ -112,7 +112,7 @@ def test_motion_in_one_direction_is_reported_unless_another_recording_has_both(t
 def test_only_requested_kinds_are_used(tmp_path):
     run("--data", write(tmp_path / "a.csv", 1), "--kind", "friction", "--out", str(tmp_path / "m.toml"))
     model = read_term_file(tmp_path / "m.toml")["joint"]
-    assert {term.kind for term in model.terms} == {"friction"}
+    assert {one.term.kind for one in model.fitted} == {"friction"}
 
 
 @pytest.fixture(scope="module")

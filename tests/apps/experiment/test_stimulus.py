@@ -15,7 +15,7 @@ from apps.experiment.design import read_design
 from apps.experiment.friction import changes, require_known
 from apps.experiment.journal import read_journal, trial_rows
 from apps.experiment.stimulus import Ground, Residual, delivered, felt_stimulus, measure
-from calibration.parameter_files import read_parameter_file
+from calibration.parameters import read_parameter_file
 from devices.common.friction import read_own_friction
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.stick import emulated_stick

@@ -16,8 +16,7 @@ from apps.verify.findings import VIOLATED
 from apps.verify.recorded import Flag
 from calibration.motions import Mover
 from calibration.motions.arm import JointExcitation
-from calibration.motions.excitation import Excitation
-from calibration.motions.handle_motion import HandleExcitation
+from calibration.motions.excitation import Excitation, HandleExcitation
 from haptics.recording import replay
 from haptics.recording.recording import Recording
 from tests.apps.verify.forging import assert_honest, copy_of

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import devices
 from calibration.friction import MODELS
 from calibration.friction.model import HARMONICS
-from calibration.parameter_files import write_parameter_file
-from calibration.parameters import Found, JointParameters, ParameterFile, Provenance
+from calibration.parameters import Found, JointParameters, ParameterFile, Provenance, write_parameter_file
 from devices.common.compensation import Compensation, add_friction
 from devices.common.friction import (
     AxisFriction,

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.calibrate.arm import _configuration
+from apps.calibrate.device import _configuration
 from apps.cli import main
 from calibration.handle import CENTRES, MASS
-from calibration.parameter_files import format_parameter_file, parse_parameter_file, read_parameter_file
+from calibration.parameters import format_parameter_file, parse_parameter_file, read_parameter_file
 from haptics.errors import ConfigurationError
+from haptics.files import parse_toml
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
 from haptics.records import Status
@@ -63,7 +64,7 @@ def test_arm_calibration_identifies_handle_and_joint_friction(tmp_path, capsys):
     assert file.handle.values["mass_kg"] == answer["handle"]["mass_kg"]
     assert file.provenance.device == answer["device"] == "virtual-arm virtual, seed 0"
     assert len(file.provenance.data_sha256) == 2
-    assert parse_parameter_file(format_parameter_file(file), "the same") == file
+    assert parse_parameter_file(parse_toml(format_parameter_file(file), "the same"), "the same") == file
 
     told = tomllib.loads(answer["configuration"])["device"]
     assert told["arm"]["handle_mass"] == pytest.approx(0.3, abs=0.02)
@@ -124,14 +125,14 @@ def test_wrong_arm_options_are_refused_in_one_line(arguments, complaint, tmp_pat
 
 def test_file_with_a_wrong_handle_is_refused():
     whole = "[handle]\nmass_kg = 0.3\nresting_wrench_n_nm = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]\n"
-    assert parse_parameter_file(whole, "file").joints == ()
+    assert parse_parameter_file(parse_toml(whole, "file"), "file").joints == ()
     for changed, complaint in (
         (whole.replace("0.3", '"heavy"'), r"handle\.mass_kg = 'heavy'"),
         (whole.replace("mass_kg", "mass_g"), "mass_g"),
         (whole.replace(", 0.0]", "]"), "must be six numbers"),
     ):
         with pytest.raises(ConfigurationError, match=complaint):
-            parse_parameter_file(changed, "file")
+            parse_parameter_file(parse_toml(changed, "file"), "file")
 
 
 QUICK = [f"--set=excitation.{setting}" for setting in ("speeds=4", "rounds=2", "strokes=1", "stroke_time=0.25")]

@@ -13,11 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibration.joystick.emulated import EmulatedPerson
-from calibration.joystick.forces import UNIT_MASS, Balance
-from calibration.joystick.person import Request
+from calibration.joystick.forces import UNIT_MASS, Balance, Pusher, Response
+from calibration.joystick.person import EmulatedPerson, Request
 from calibration.joystick.procedure import _force
-from calibration.joystick.pushes import Pusher, Response
 from calibration.joystick.stick import RawStick
 from calibration.motions import drive
 from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from calibration.motions import Mover, drive
-from calibration.motions.driving import PROCEDURE
+from calibration.motions.procedure import PROCEDURE
 from devices.faults import parse_fault
 from haptics.device import Causality
 from haptics.errors import DeviceFault

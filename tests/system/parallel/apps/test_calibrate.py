@@ -19,7 +19,7 @@ from apps.cli import main
 from apps.verification import examine
 from apps.verify.check import verify
 from calibration.coupled import COUPLINGS, Coupling
-from calibration.parameter_files import read_parameter_file
+from calibration.parameters import read_parameter_file
 from devices.joystick.parameters import build_parameters, read_parameters
 from haptics.errors import ConfigurationError
 from haptics.files import parse_toml, read_toml, sha256_of

@@ -118,5 +118,5 @@ def test_units_do_not_change_the_chosen_terms(length, force):
     )
     plain = recorded(seen.time, seen.velocity, seen.friction, seen.position, seen.acceleration, rotary=False)
     first, second = select_terms(plain), select_terms(scaled)
-    assert [term.name for term in second.model.terms] == [term.name for term in first.model.terms]
+    assert [one.term.name for one in second.model.fitted] == [one.term.name for one in first.model.fitted]
     assert second.score.value == pytest.approx(first.score.value, rel=1e-6)

@@ -11,10 +11,8 @@ from calibration.friction import FitSettings
 from calibration.identification import IdentificationOptions, identify
 from calibration.motions import Mover, rows_of
 from calibration.motions.arm import DEFAULT, JOINTS, JointExcitation, plan_joints, recorded_joints
-from calibration.motions.excitation import Excitation
-from calibration.motions.handle_motion import recorded_axes
-from calibration.parameter_files import write_parameter_file
-from calibration.parameters import ParameterFile, Provenance
+from calibration.motions.excitation import Excitation, recorded_axes
+from calibration.parameters import ParameterFile, Provenance, write_parameter_file
 from calibration.trials import HANDLES, fits_of
 from calibration.trials import held as held_shares
 from devices.arm.body import ArmBody

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from calibration.psychometric import d_prime
+from calibration.psychometric import detectability
 from tests.calibration.psychometric_coverage import CASES, Case, cover
 from tests.sampling import sample
 
@@ -27,6 +27,6 @@ def test_intervals_of_d_prime_have_their_nominal_coverage():
     rng, d, hits = np.random.default_rng(3), 1.2, 0
     for _ in range(200):
         h, f = rng.binomial(40, norm.cdf(d / 2.0)), rng.binomial(40, norm.cdf(-d / 2.0))
-        found = d_prime(int(h), int(40 - h), int(f), int(40 - f))
+        found = detectability(int(h), int(40 - h), int(f), int(40 - f)).d_prime
         hits += found.low <= d <= found.high
     assert 0.91 <= hits / 200 <= 0.99

@@ -7,11 +7,9 @@ import pytest
 
 from calibration.friction import FitSettings
 from calibration.identification import IdentificationOptions, identify
-from calibration.motions.excitation import Excitation
-from calibration.motions.handle_motion import HandleExcitation
+from calibration.motions.excitation import Excitation, HandleExcitation
 from calibration.motions.procedure import Mover
-from calibration.parameter_files import write_parameter_file
-from calibration.parameters import ParameterFile, Provenance
+from calibration.parameters import ParameterFile, Provenance, write_parameter_file
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import emulated_stick
