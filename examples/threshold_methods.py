@@ -13,8 +13,7 @@ import numpy as np
 
 from apps.experiment.observers import make_observer
 from apps.experiment.power import enough, plan
-from apps.experiment.procedures.methods import make_procedure
-from apps.experiment.procedures.order import child, person_seed, trial_seed
+from apps.experiment.procedures.methods import child, make_procedure, person_seed, trial_seed
 from apps.experiment.procedures.settings import possible_levels, procedure_settings
 from apps.experiment.settings import PowerSettings
 from apps.experiment.trial import TrialView

@@ -43,6 +43,8 @@ class Change:
         Values in the SI units of the parameter: force [N] or viscosity [N s/m].
     doubt : float
         Half-width of the 95 % interval of the difference.
+    beyond : bool
+        Whether the difference is larger than this measurement uncertainty.
     """
 
     axis: str
@@ -50,11 +52,7 @@ class Change:
     earlier: float
     now: float
     doubt: float
-
-    @property
-    def beyond(self) -> bool:
-        """Whether the difference is larger than the measurement uncertainty."""
-        return abs(self.now - self.earlier) > self.doubt
+    beyond: bool
 
 
 def changes(earlier: ParameterFile, now: ParameterFile) -> list[Change]:
@@ -69,7 +67,8 @@ def changes(earlier: ParameterFile, now: ParameterFile) -> list[Change]:
             both = name in old.values and name in old.intervals and name in new.intervals
             if both and name.startswith(_LEVELS):
                 doubt = math.hypot(*(0.5 * (high - low) for low, high in (old.intervals[name], new.intervals[name])))
-                found.append(Change(joint.name, name, float(old.values[name]), float(new.values[name]), doubt))
+                before, after = float(old.values[name]), float(new.values[name])
+                found.append(Change(joint.name, name, before, after, doubt, abs(after - before) > doubt))
     return found
 
 
@@ -197,7 +196,7 @@ def facts_of(config: SessionConfig, file: ParameterFile, out: Path, recording: s
         "recording": recording,
         "levels": {joint.name: dict(joint.friction.values) for joint in file.joints if joint.friction is not None},
         "earlier_sha256": config.friction_file_hash,
-        "changes": [{**asdict(one), "beyond": one.beyond} for one in found],
+        "changes": [asdict(one) for one in found],
         "words": words(found, compared=earlier is not None)
         + (f" It has its doubts: {' '.join(doubts)}" if doubts else ""),
     }

@@ -24,8 +24,7 @@ from apps.experiment.observers import (
     make_observer,
     yes_criterion,
 )
-from apps.experiment.procedures.methods import make_procedure
-from apps.experiment.procedures.order import child, person_seed, trial_seed
+from apps.experiment.procedures.methods import child, make_procedure, person_seed, trial_seed
 from apps.experiment.procedures.settings import possible_levels, procedure_settings
 from apps.experiment.settings import ConditionSettings, PowerSettings
 from apps.experiment.trial import TASKS, TrialView

@@ -13,8 +13,14 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from apps.experiment.design import Design
-from apps.experiment.procedures.methods import Tracks, make_procedure
-from apps.experiment.procedures.order import catch_positions, child, trial_seed, williams_order
+from apps.experiment.procedures.methods import (
+    Tracks,
+    catch_positions,
+    child,
+    make_procedure,
+    trial_seed,
+    williams_order,
+)
 from apps.experiment.settings import ConditionSettings
 from apps.experiment.trial import TrialView
 from haptics.records import Rows
@@ -111,34 +117,30 @@ class TrialSpec:
         return tuple(100 * self.trial + 10 * (attempt % 10) + number + 1 for number in range(len(self.values)))
 
 
-@dataclass(frozen=True)
 class _Section:
     """Consecutive trials of one kind: the tracks of one or several conditions.
 
     ``labels`` are the condition and the name of each track, ``catches`` the kinds of catch trials by position.
     """
 
-    conditions: tuple[ConditionSettings, ...]
-    labels: list[tuple[ConditionSettings, str]]
-    tracks: Tracks
-    catches: dict[int, str]
-
-
-def _section(design: Design, who: Participant, number: int, conditions: tuple[ConditionSettings, ...]) -> _Section:
-    labels, procedures = [], []
-    for condition in conditions:
-        for track in range(condition.tracks):
-            seed = who.seed_of(0, _TRACK + 10 * design.conditions.index(condition) + track)
-            guess = design.task.guess or 0.0
-            procedures.append(make_procedure(design.procedure_of(condition), guess=guess, seed=seed))
-            labels.append((condition, f"{condition.name}/{track + 1}"))
-    null, easy = design.catch.null, design.catch.easy
-    catches: dict[int, str] = {}
-    if null + easy and design.task.responses:
-        least = min(share for share in (null, easy) if share)
-        kinds = ("null",) * round(null / least) + ("easy",) * round(easy / least)
-        catches = catch_positions(_MOST, null + easy, who.seed_of(0, _CATCH + number), kinds=kinds)
-    return _Section(conditions, labels, Tracks(procedures, who.seed_of(0, _ORDER + number)), catches)
+    def __init__(
+        self, design: Design, who: Participant, number: int, conditions: tuple[ConditionSettings, ...]
+    ) -> None:
+        self.conditions, guess = conditions, design.task.guess or 0.0
+        procedures = []
+        self.labels: list[tuple[ConditionSettings, str]] = []
+        for condition in conditions:
+            for track in range(condition.tracks):
+                seed = who.seed_of(0, _TRACK + 10 * design.conditions.index(condition) + track)
+                procedures.append(make_procedure(design.procedure_of(condition), guess=guess, seed=seed))
+                self.labels.append((condition, f"{condition.name}/{track + 1}"))
+        self.tracks = Tracks(procedures, who.seed_of(0, _ORDER + number))
+        self.catches: dict[int, str] = {}
+        null, easy = design.catch.null, design.catch.easy
+        if null + easy and design.task.responses:
+            least = min(share for share in (null, easy) if share)
+            kinds = ("null",) * round(null / least) + ("easy",) * round(easy / least)
+            self.catches = catch_positions(_MOST, null + easy, who.seed_of(0, _CATCH + number), kinds=kinds)
 
 
 class TrialSequence:
@@ -161,10 +163,10 @@ class TrialSequence:
         self.design, self._who = design, who
         conditions = design.conditions
         if design.trials.interleave:
-            self._sections = [_section(design, who, 0, conditions)]
+            self._sections = [_Section(design, who, 0, conditions)]
         else:
             order = williams_order(len(conditions), who.slot)
-            self._sections = [_section(design, who, n, (conditions[place],)) for n, place in enumerate(order)]
+            self._sections = [_Section(design, who, n, (conditions[place],)) for n, place in enumerate(order)]
         self._section = 0
         self._trial = self._block = 1
         self._in_section = self._in_block = 0

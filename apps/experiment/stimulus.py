@@ -165,11 +165,9 @@ def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None)
             )
         step = _STEP * (value or 1.0)
         ground, other = (_ground(recording, entry, table, name, one) for one in (value, value + step))
-        felt = felt_stimulus(rows, ground, other, step, value, spec, own)
+        return found | felt_stimulus(rows, ground, other, step, value, spec, own)
     except (UnknownStimulus, HapticError) as error:
         return found | {"missing": str(error)}
-    bounds = {"felt": felt.value, "felt_low": felt.low, "felt_high": felt.high}
-    return found | bounds | {"speed": felt.speed, "source": felt.source}
 
 
 def _ground(recording: Recording, entry: dict[str, Any], table: str, name: str, value: float) -> Ground:
@@ -322,27 +320,6 @@ class Ground:
         return max(ways, default=0.0)
 
 
-@dataclass(frozen=True)
-class Felt:
-    """Felt stimulus of an interval.
-
-    Attributes
-    ----------
-    value, low, high : float
-        Felt value in the unit of the axis, with its 95 % interval.
-    source : str
-        ``truth``, ``sensor`` or ``model``.
-    speed : float
-        Mean speed of sliding [m/s].
-    """
-
-    value: float
-    low: float
-    high: float
-    source: str
-    speed: float
-
-
 class UnknownStimulus(Exception):
     """The felt stimulus is unknown.
 
@@ -352,8 +329,12 @@ class UnknownStimulus(Exception):
 
 def felt_stimulus(
     rows: Rows, ground: Ground, other: Ground, step: float, value: float, spec: DeviceSpec, own: Residual | None = None
-) -> Felt:
+) -> dict[str, Any]:
     """Estimate the felt stimulus from the rows of an interval.
+
+    The result contains the felt value in the unit of the axis (``felt``) with its 95 % interval (``felt_low``,
+    ``felt_high``), the mean speed of sliding (``speed`` [m/s]), and the ``source`` of the force: ``truth``, ``sensor``
+    or ``model``.
 
     Parameters
     ----------
@@ -390,7 +371,8 @@ def felt_stimulus(
         residuals = [one / length for one, length in zip(excess, ways, strict=True)]
         spread = float(1.96 * np.std(residuals, ddof=1) / math.sqrt(len(residuals)) / abs(per_unit / way))
     bound = math.hypot(spread, doubt * way / abs(per_unit))
-    return Felt(found, found - bound, found + bound, source, way / (sum(ticks) * _period(rows)))
+    interval = {"felt_low": found - bound, "felt_high": found + bound}
+    return {"felt": found, **interval, "speed": way / (sum(ticks) * _period(rows)), "source": source}
 
 
 def _forces(rows: Rows, spec: DeviceSpec, own: Residual | None) -> tuple[Array, str, float]:

@@ -5,10 +5,10 @@ At any moment, at least one of the two files is complete.
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from haptics.errors import RecordingError
 from haptics.files import parse_json, read_small_text
@@ -30,20 +30,10 @@ def pack(folder: Path) -> int:
     OSError
         If the file cannot be written.
     """
-    ticks, packed = folder / TICKS, folder / PACKED
-    if not ticks.exists():
+    if not (folder / TICKS).exists():
         return 0
-    table = TickTable(ticks)
-    _require_same(folder, table)
-    with _unborn(folder, PACKED) as unborn:
-        write_packed(table, unborn)
-        written = PackedTable(unborn)
-        if not _is_same(folder, written):
-            raise RecordingError(f"{unborn} does not hold the ticks of {ticks}: nothing was removed.")
-        os.replace(unborn, packed)
-    size = ticks.stat().st_size
-    ticks.unlink()
-    return size - packed.stat().st_size
+    before, after = _replace(folder, TickTable(folder / TICKS), PACKED, write_packed, PackedTable)
+    return before - after
 
 
 def unpack(folder: Path) -> int:
@@ -58,42 +48,41 @@ def unpack(folder: Path) -> int:
     OSError
         If the file cannot be written.
     """
-    packed, ticks = folder / PACKED, folder / TICKS
-    if ticks.exists() or not packed.exists():
+    if (folder / TICKS).exists() or not (folder / PACKED).exists():
         return 0
-    table = PackedTable(packed)
-    _require_same(folder, table)
-    with _unborn(folder, TICKS) as unborn:
-        with open(unborn, "xb") as file:
-            file.write(table.header())
-            for rows in table.chunks():
-                file.write(rows.tobytes())
-            file.flush()
-            os.fsync(file.fileno())
-        if not _is_same(folder, TickTable(unborn)):
-            raise RecordingError(f"{unborn} does not hold the ticks of {packed}: nothing was removed.")
-        os.replace(unborn, ticks)
-    size = packed.stat().st_size
-    packed.unlink()
-    return ticks.stat().st_size - size
+    before, after = _replace(folder, PackedTable(folder / PACKED), TICKS, _write_ticks, TickTable)
+    return after - before
 
 
-@contextlib.contextmanager
-def _unborn(folder: Path, name: str) -> Iterator[Path]:
-    """Provide a temporary path and remove the file after an error."""
-    path = folder / f".{name}.part"
-    path.unlink(missing_ok=True)  # left by a killed process
-    try:
-        yield path
-    finally:
-        path.unlink(missing_ok=True)
+def _write_ticks(table: PackedTable, path: Path) -> None:
+    with open(path, "xb") as file:
+        file.write(table.header())
+        for rows in table.chunks():
+            file.write(rows.tobytes())
+        file.flush()
+        os.fsync(file.fileno())
 
 
-def _require_same(folder: Path, table: Table) -> None:
+def _replace(
+    folder: Path, table: Any, name: str, write: Callable[[Any, Path], None], read: Callable[[Path], Table]
+) -> tuple[int, int]:
+    """Replace the ticks of a recording by a file `name` with the same ticks. Return the sizes of both files."""
     if not _is_same(folder, table):
         raise RecordingError(
             f"{table.path} does not match the hash in {folder / METADATA}: it was changed, or not closed."
         )
+    unborn = folder / f".{name}.part"
+    unborn.unlink(missing_ok=True)  # left by a killed process
+    try:
+        write(table, unborn)
+        if not _is_same(folder, read(unborn)):
+            raise RecordingError(f"{unborn} does not hold the ticks of {table.path}: nothing was removed.")
+        os.replace(unborn, folder / name)
+    finally:
+        unborn.unlink(missing_ok=True)
+    size = table.path.stat().st_size
+    table.path.unlink()
+    return size, (folder / name).stat().st_size
 
 
 def _is_same(folder: Path, table: Table) -> bool:

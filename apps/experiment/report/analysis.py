@@ -11,8 +11,7 @@ from typing import Any
 
 from apps.experiment.journal.tables import Row
 from apps.experiment.observers import make_observer
-from apps.experiment.procedures.methods import make_procedure
-from apps.experiment.procedures.order import person_seed, trial_seed
+from apps.experiment.procedures.methods import make_procedure, person_seed, trial_seed
 from apps.experiment.procedures.settings import StaircaseSettings, procedure_settings
 from apps.experiment.report.data import Experiment, Person
 from apps.experiment.settings import AnalysisSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from apps.experiment.design import Design, keys_of
 from apps.experiment.screens.messages import (
@@ -159,20 +159,10 @@ class Display:
         answer: Answer | None = None,
     ) -> None:
         """Report the end of a trial to the experimenter."""
-        outcome = Outcome(
-            plan.trial,
-            "repeat" if reasons else "ok",
-            reasons,
-            plan.kind,
-            plan.condition.name,
-            plan.label,
-            plan.level,
-            "" if answer is None else str(answer.response),
-            correct,
-            None if answer is None else answer.reaction_time,
-            attempt,
-        )
-        self._inform(outcome)
+        response, time_of_reaction = ("", None) if answer is None else (str(answer.response), answer.reaction_time)
+        about = plan.kind, plan.condition.name, plan.label, plan.level
+        result: Literal["ok", "repeat"] = "repeat" if reasons else "ok"
+        self._inform(Outcome(plan.trial, result, reasons, *about, response, correct, time_of_reaction, attempt))
 
     def feedback(self, correct: bool) -> None:
         """Show whether an answer was right."""

@@ -207,7 +207,7 @@ class Outcome:
     Attributes
     ----------
     outcome : str
-        ``ok``, ``repeat`` or ``aborted``.
+        ``ok`` or ``repeat``.
     reasons : tuple of str
         Reasons for a repetition.
     response : str
@@ -219,7 +219,7 @@ class Outcome:
     """
 
     trial: int
-    outcome: Literal["ok", "repeat", "aborted"]
+    outcome: Literal["ok", "repeat"]
     reasons: tuple[str, ...] = ()
     kind: str = ""
     condition: str = ""

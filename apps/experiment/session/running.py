@@ -22,7 +22,7 @@ from apps.experiment.journal.folder import SessionFolder, reserve_slot
 from apps.experiment.journal.journal import Journal, parsed, replay
 from apps.experiment.journal.tables import write_table
 from apps.experiment.observers import make_observer
-from apps.experiment.procedures.order import person_seed
+from apps.experiment.procedures.methods import person_seed
 from apps.experiment.screens.display import Display
 from apps.experiment.sequence import Participant, TrialSequence
 from apps.experiment.session.live import require_display, run_with_screens

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from apps.experiment.design import design_of
 from apps.experiment.observers import make_observer
-from apps.experiment.procedures.order import person_seed
+from apps.experiment.procedures.methods import person_seed
 from apps.experiment.session.running import Request, run_session
 from apps.experiment.source import Source
 from apps.gallery.showing import Guide, Outcome, Scene, Showing

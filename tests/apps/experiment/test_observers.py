@@ -12,7 +12,7 @@ import pytest
 from apps.experiment.design import read_design
 from apps.experiment.journal import Journal
 from apps.experiment.observers import felt_force, highest, make_observer
-from apps.experiment.procedures.order import trial_seed
+from apps.experiment.procedures.methods import trial_seed
 from apps.experiment.session.running import Request, run_session
 from apps.experiment.trial import TrialView
 from haptics.errors import ConfigurationError

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.experiment.procedures import order as order_module
-from apps.experiment.procedures.methods import Staircase, Tracks, make_procedure
-from apps.experiment.procedures.order import (
+from apps.experiment.procedures import methods
+from apps.experiment.procedures.methods import (
+    Staircase,
+    Tracks,
     catch_positions,
     child,
     longest_repeat,
+    make_procedure,
     permuted_blocks,
     trial_seed,
     williams,
@@ -430,7 +432,7 @@ def test_permuted_blocks_are_balanced_without_long_runs(items, longest):
 
 
 def test_blocks_without_long_runs_are_constructed_if_none_is_drawn(monkeypatch):
-    monkeypatch.setattr(order_module, "_TRIES", 0)
+    monkeypatch.setattr(methods, "_TRIES", 0)
     for items, longest in ((2, 1), (5, 1), (2, 2)):
         order = permuted_blocks(items, 12, SEED, longest_run=longest)
         assert longest_repeat(order) <= longest and sorted(order[-items:]) == list(range(items))

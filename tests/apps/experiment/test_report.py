@@ -20,8 +20,7 @@ import pytest
 from apps.cli import main
 from apps.experiment.journal import Journal, SessionFolder
 from apps.experiment.observers import make_observer
-from apps.experiment.procedures.methods import Tracks, make_procedure
-from apps.experiment.procedures.order import trial_seed
+from apps.experiment.procedures.methods import Tracks, make_procedure, trial_seed
 from apps.experiment.report.analysis import analyse, analyse_group, staircase_percent
 from apps.experiment.report.data import read_experiment
 from apps.experiment.report.page import SIMULATED, timing

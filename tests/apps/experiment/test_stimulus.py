@@ -110,7 +110,7 @@ def test_inertial_force_is_not_felt():
     rows["hand_force"] = (0.5 * 1.0 + 2.0, 0.0)
     spec = replace(VirtualJoystick().spec, mass=0.5)
     found = felt_stimulus(rows, Ground(Coulomb(2.5)), Ground(Coulomb(2.6)), 0.1, 2.5, spec)
-    assert found.value == pytest.approx(2.0, abs=1e-3) and found.source == "truth"
+    assert found["felt"] == pytest.approx(2.0, abs=1e-3) and found["source"] == "truth"
 
 
 def test_limited_force_reduces_the_delivered_share(tmp_path):
@@ -188,15 +188,15 @@ def stroke(file, level, patch):
 def test_felt_level_of_the_model_agrees_with_the_hand_force(stroked):
     _, residual, felt_by = stroked
     true, found = felt_by(None), felt_by(residual)
-    assert (true.source, found.source) == ("truth", "model")
-    assert found.value == pytest.approx(true.value, rel=0.03)
+    assert (true["source"], found["source"]) == ("truth", "model")
+    assert found["felt"] == pytest.approx(true["felt"], rel=0.03)
 
 
 def test_commands_alone_underestimate_the_felt_level(stroked):
     level, residual, felt_by = stroked
-    commanded = felt_by(replace(residual, share=1.0)).value
+    commanded = felt_by(replace(residual, share=1.0))["felt"]
     assert commanded == pytest.approx(level, rel=0.02)
-    assert level != LITTLE or felt_by(None).value > 1.5 * commanded
+    assert level != LITTLE or felt_by(None)["felt"] > 1.5 * commanded
 
 
 EARLIER = friction_file(0.25, 0.4, reach=(0.01, 0.02))

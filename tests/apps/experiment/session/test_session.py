@@ -13,7 +13,7 @@ from apps.experiment.design import read_design
 from apps.experiment.journal import read_journal, replay, trial_rows
 from apps.experiment.journal.blinding import open_codes
 from apps.experiment.observers import make_observer
-from apps.experiment.procedures.order import trial_seed
+from apps.experiment.procedures.methods import trial_seed
 from apps.experiment.screens.display import Display
 from apps.experiment.session.presentation import Simulated
 from apps.experiment.session.running import Request, begin, resume_session
