@@ -11,7 +11,7 @@ import shlex
 import sys
 import termios
 import tty
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,30 @@ def usb_string(device: Any, index: int) -> str:
         return printable(usb.util.get_string(device, index) or "") if index else ""
     except (usb.core.USBError, ValueError):  # rejected, or without a language, or invalid
         return ""
+
+
+def active_configuration(device: Any) -> Any:
+    """Return the active configuration; if there is none, select the only one, which would reset the device later."""
+    import usb.core
+
+    try:
+        return device.get_active_configuration()
+    except usb.core.USBError as error:
+        if error.errno is not None:
+            raise
+        device.set_configuration()
+        return device.get_active_configuration()
+
+
+def retry_after_stall(device: Any, address: int, transfer: Callable[[], Any]) -> Any:
+    """Return the result of `transfer`; if the pipe at `address` has stalled, clear it and retry once."""
+    try:
+        return transfer()
+    except OSError as error:
+        if trouble_of(error) is not Trouble.STALL:
+            raise
+    device.clear_halt(address)
+    return transfer()
 
 
 def identity_of(device: Any) -> str:
@@ -254,6 +278,16 @@ _MATCH = {
     Node.HIDRAW: 'SUBSYSTEM=="hidraw", ATTRS{{idVendor}}=="{0}", ATTRS{{idProduct}}=="{1}"',
     Node.TTY: 'SUBSYSTEM=="tty", ATTRS{{idVendor}}=="{0}", ATTRS{{idProduct}}=="{1}"',
 }
+
+
+def not_permitted(noun: str, identity: str, path: str, nodes: Iterable[Node]) -> str:
+    """Return the message for a device, such as a "stick", whose file at `path` the user has no permission to open."""
+    rules = "\n".join(device_rules(identity, nodes))
+    return (
+        f"the {noun} {identity} is there, but may not be opened ({path}: permission denied). Put these lines into "
+        f"{RULES_FILE}:\n{rules}\nthen run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; "
+        f"sudo udevadm trigger; and plug the {noun} in anew."
+    )
 
 
 def device_rules(identity: str, nodes: Iterable[Node]) -> list[str]:

@@ -40,31 +40,20 @@ class StickSettings(ForceDriverSettings):
     """Settings of a stick, in addition to `ForceDriverSettings`."""
 
     parameters: str = string(
-        "",
-        allowed="a file",
-        doc="parameter file of the stick, from haptics calibrate joystick; required unless it is emulated",
+        "", allowed="a file", doc="parameter file, from haptics calibrate joystick; required unless it is emulated"
     )
     serial: str = string("", doc="serial number of the stick, to select one of several")
     port: str = string(
-        "",
-        doc="USB port of the stick, such as 1-2.3, to select one of several without distinct serial numbers",
+        "", doc="USB port of the stick, such as 1-2.3, to select one of several without distinct serial numbers"
     )
     transport: str = choice(
         "auto", TRANSPORTS, doc="access to the stick: libusb, Linux's hidraw, or hidraw if libusb fails"
     )
     force_duration: float = bounded(
-        0.2,
-        minimum=0.02,
-        maximum=LONGEST,
-        unit="s",
-        doc="time after which the device ends a force that is not restarted",
+        0.2, minimum=0.02, maximum=LONGEST, unit="s", doc="time after which the device ends a force by itself"
     )
     keep_alive: float = bounded(
-        0.05,
-        minimum=0.01,
-        maximum=LONGEST / 2.0,
-        unit="s",
-        doc="period at which a force is restarted, and validity of a command",
+        0.05, minimum=0.01, maximum=LONGEST / 2.0, unit="s", doc="restart period of a force, and validity of a command"
     )
 
     def __post_init__(self) -> None:
@@ -81,8 +70,7 @@ class StickSettings(ForceDriverSettings):
 THE_MOTORS = ()
 """Placeholder for the axis of a wheel: selects the first axis with a motor."""
 
-FIRST_REPORT = 1.0
-"""Timeout for the first position after opening [s]."""
+_FIRST_REPORT = 1.0  # timeout for the first position after opening [s]
 
 
 def require_parameters(known: StickParameters | None, link: Link, file: str) -> StickParameters:
@@ -134,7 +122,7 @@ def playing(
     duration: float,
     keep_alive: float,
     axes: tuple[int, ...] = (X, Y),
-    patience: float = FIRST_REPORT,
+    patience: float = _FIRST_REPORT,
     effects: int = 2,
 ) -> Iterator[Streaming]:
     """Set up a connected stick and stream to its effects. On exit, the force is zero in any case.
@@ -319,9 +307,21 @@ class PidJoystick(ForceDriver):
         self._prepare()
         own = self.settings
         with contextlib.ExitStack() as undo:
-            transport = self._reach()
+            known = self.parameters
+            identity, serial = (known.device.vid_pid, known.device.serial) if known else ("", "")
+            try:
+                transport = connect(identity, own.serial or serial, own.transport, self._bus(), own.port)
+            except DeviceNotFoundError as error:
+                hint = ""
+                if known is None:
+                    hint = (
+                        " It will also need a parameter file (device.parameters): haptics calibrate joystick makes it."
+                    )
+                elif own.parameters:
+                    hint = f" The file device.parameters = {own.parameters!r} is that of {known.device}."
+                raise DeviceNotFoundError(f"{error}{hint}") from error
             undo.callback(transport.close)
-            known = require_parameters(self.parameters, transport.link, own.parameters)
+            known = require_parameters(known, transport.link, own.parameters)
             self._begin_log(own.log)
             times, axes = (own.force_duration, own.keep_alive), known.axes.usages
             streaming = undo.enter_context(playing(transport, *times, axes, effects=known.force.effects))
@@ -360,17 +360,3 @@ class PidJoystick(ForceDriver):
         error = DeviceFault(str(loss))
         error.__cause__ = loss
         return error
-
-    def _reach(self) -> Transport:
-        """Connect to the stick that settings and parameters select; any stick if they select none."""
-        own, known = self.settings, self.parameters
-        identity, serial = (known.device.vid_pid, known.device.serial) if known else ("", "")
-        try:
-            return connect(identity, own.serial or serial, own.transport, self._bus(), own.port)
-        except DeviceNotFoundError as error:
-            hint = ""
-            if known is None:
-                hint = " It will also need a parameter file (device.parameters): haptics calibrate joystick makes it."
-            elif own.parameters:
-                hint = f" The file device.parameters = {own.parameters!r} is that of {known.device}."
-            raise DeviceNotFoundError(f"{error}{hint}") from error

@@ -18,22 +18,19 @@ from devices.joystick.parameters import StickParameters
 from devices.joystick.streaming import BEGUN, ENDED, HEARD, REPORT, STUCK, Streaming
 from haptics.device import DEAD_MAN_BUTTON
 from haptics.jit import float_at, kernel, merged_kernel
+from haptics.records import fields
 from haptics.rendering.envelope import limit_norm
 
 STICK = np.dtype(
     [
         *FORCE_DRIVER_FIELDS,
-        ("reports", "<i8"),
-        ("levels", "<i8"),
-        ("trouble", "<i8"),
+        *fields("<i8", "reports levels trouble"),
         ("report", "<f8", (REPORT,)),
         ("given", "<f8", (3,)),
         ("centre", "<f8", (2,)),
-        ("counts_to_m", "<f8", (2, 2)),
-        ("newton_to_level", "<f8", (2, 2)),
+        *fields("<f8", "counts_to_m newton_to_level", 2, 2),
         ("max_force", "<f8"),
-        ("dimensions", "<i8"),
-        ("dead_man_button", "<i8"),
+        *fields("<i8", "dimensions dead_man_button"),
     ]
 )
 """State of the stick in one record.

@@ -200,7 +200,7 @@ class StickParameters:
             self._require(is_allowed(getattr(getattr(self, where), name)), where, name)
         self._require_map("axes", "counts_to_m")
         self._require_map("force", "newton_to_level")
-        axes = self.axes
+        axes, own = self.axes, self.force
         if axes.usage_x == axes.usage_y:
             raise ConfigurationError(f"axes.usage_y = {axes.usage_y:#x}: must be another axis than axes.usage_x.")
         if not all(low < high for low, high in zip(axes.workspace_min_m, axes.workspace_max_m, strict=True)):
@@ -208,7 +208,18 @@ class StickParameters:
                 f"axes.workspace_max_m = {axes.workspace_max_m}: must be greater than axes.workspace_min_m = "
                 f"{axes.workspace_min_m} in x and in y."
             )
-        self._check_force()
+        (a, b), (c, d) = own.newton_to_level
+        if own.effects > 1:
+            most = max(math.hypot(a, b), math.hypot(c, d))
+        else:  # spectral norm
+            square, det = a * a + b * b + c * c + d * d, a * d - b * c
+            most = math.sqrt(0.5 * (square + math.sqrt(max(square * square - 4.0 * det * det, 0.0))))
+        largest = most * own.max_force_n
+        if largest > _ROUNDING:
+            raise ConfigurationError(
+                f"force.max_force_n = {own.max_force_n:g}: asks for {largest:.3g} times the device's full scale in "
+                f"some direction; must be at most {own.max_force_n / largest:.6g} N."
+            )
 
     def _require(self, sound: bool, where: str, name: str) -> None:
         if not sound:
@@ -220,28 +231,13 @@ class StickParameters:
         """Validate that a matrix is invertible, or for a wheel that it maps the x axis only."""
         matrix = getattr(getattr(self, where), name)
         is_matrix = isinstance(matrix, tuple) and len(matrix) == 2 and all(map(_is_pair, matrix))
+        (a, b), (c, d) = matrix if is_matrix else ((0.0, 0.0), (0.0, 0.0))
         if len(self.axes.usages) == 2:
-            (a, b), (c, d) = matrix if is_matrix else ((0.0, 0.0), (0.0, 0.0))
-            invertible = abs(a * d - b * c) > 1e-9 * math.hypot(a, c) * math.hypot(b, d)
-            self._require(invertible, where, name)
-        elif not (is_matrix and matrix[0][0] and not any((matrix[0][1], *matrix[1]))):
+            self._require(abs(a * d - b * c) > 1e-9 * math.hypot(a, c) * math.hypot(b, d), where, name)
+        elif not a or b or c or d:
             raise ConfigurationError(
                 f"{where}.{name} = {matrix!r}: must be [[NUMBER, 0.0], [0.0, 0.0]] with a number that is not 0, for a "
                 "wheel (axes.rim_radius_m) has x only."
-            )
-
-    def _check_force(self) -> None:
-        (a, b), (c, d) = self.force.newton_to_level
-        if self.force.effects > 1:
-            most = max(math.hypot(a, b), math.hypot(c, d))
-        else:  # spectral norm
-            square, det = a * a + b * b + c * c + d * d, a * d - b * c
-            most = math.sqrt(0.5 * (square + math.sqrt(max(square * square - 4.0 * det * det, 0.0))))
-        force, largest = self.force.max_force_n, most * self.force.max_force_n
-        if largest > _ROUNDING:
-            raise ConfigurationError(
-                f"force.max_force_n = {force:g}: asks for {largest:.3g} times the device's full scale in some "
-                f"direction; must be at most {force / largest:.6g} N."
             )
 
 
@@ -253,6 +249,7 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
 
 
+# Table and key with the condition of its value, in addition to the declared bounds.
 _RULES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("device", "report_descriptor_sha256", lambda text: len(text) == _DIGEST and set(text) <= set("0123456789abcdef")),
     ("device", "bcd_device", lambda number: number is None or (type(number) is int and 0 <= number <= 0xFFFF)),
@@ -263,7 +260,6 @@ _RULES: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("handle", "moving_mass_kg", lambda number: number is None or (_is_number(number) and number > 0.0)),
     ("handle", "damping_ns_per_m", lambda number: number is None or (_is_number(number) and number >= 0.0)),
 )
-"""Table and key with the condition of its value, in addition to the declared bounds."""
 
 _TABLES: dict[str, type[Any]] = {
     "device": DeviceIdentity,
@@ -274,8 +270,8 @@ _TABLES: dict[str, type[Any]] = {
 }
 _NEEDED = ("device", "axes", "force")
 
+# Keys that are written in hexadecimal, with their number of digits.
 _HEXADECIMAL = {"vendor_id": 4, "product_id": 4, "bcd_device": 4, "usage_x": 8, "usage_y": 8}
-"""Keys that are written in hexadecimal, with their number of digits."""
 
 
 # --- reading and writing ----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from devices.joystick.families import Family
 from devices.joystick.hid import usages as use
 from devices.joystick.hid.descriptor import Field, Report, ReportDescriptor, ReportType
-from devices.joystick.hid.report import Raw, ReportError, Value, encode
+from devices.joystick.hid.report import Raw, ReportError, Value, encode, value_of, values_of
 from haptics.errors import DeviceOpenError
 
 # --- input ------------------------------------------------------------------------------------------------------------
@@ -16,8 +16,7 @@ from haptics.errors import DeviceOpenError
 MOST_BUTTONS = 31
 """Maximum number of buttons; together with the dead-man's bit they fit into one 32-bit word."""
 
-_APPLICATION = 1
-"""Kind of an application collection, which represents a separate device."""
+_APPLICATION = 1  # kind of an application collection, which represents a separate device
 
 
 class Sample(NamedTuple):
@@ -66,8 +65,17 @@ class InputLayout:
 
     def __init__(self, descriptor: ReportDescriptor, *usages: int) -> None:
         self.usages = usages
-        self.report, self._axes = _position(descriptor, usages)
-        self._x, self._y = self._axes[0], self._axes[1] if len(usages) > 1 else None
+        effects = descriptor.of(ReportType.OUTPUT, use.SET_EFFECT)
+        home = _application(effects.fields[0]) if effects else None
+        found = []
+        for report in descriptor.reports:
+            axes = [axis for usage in usages if (axis := _absolute(report, usage)) is not None]
+            if report.type is ReportType.INPUT and len(axes) == len(usages):
+                found.append((_application(axes[0].field) != home, report, axes))
+        if not found:
+            words = " and ".join(f"{usage:#010x}" for usage in usages)
+            raise DeviceOpenError(f"the stick has no input report with the axes {words}: calibrate it anew.")
+        _, self.report, self._axes = min(found, key=lambda candidate: candidate[0])
         self.state = descriptor.of(ReportType.INPUT, use.STATE_REPORT)
         self.ranges = tuple((axis.field.logical_min, axis.field.logical_max) for axis in self._axes)
         self.buttons, self._buttons = 0, (0, 0, 0, 0)
@@ -90,29 +98,8 @@ class InputLayout:
         """Decode an input report that arrived at `now` [s]."""
         start, end, shift, mask = self._buttons
         buttons = int.from_bytes(data[start:end], "little") >> shift & mask
-        return Sample(self._x.get(data), 0 if self._y is None else self._y.get(data), buttons, now)
-
-
-def _position(descriptor: ReportDescriptor, usages: tuple[int, ...]) -> tuple[Report, tuple[Value, ...]]:
-    """Return the input report with all axes, and the axes; the application with the effects is preferred.
-
-    Raises
-    ------
-    DeviceOpenError
-        If no such report exists.
-    """
-    effects = descriptor.of(ReportType.OUTPUT, use.SET_EFFECT)
-    home = _application(effects.fields[0]) if effects else None
-    found = []
-    for report in descriptor.reports:
-        axes = tuple(axis for usage in usages if (axis := _absolute(report, usage)) is not None)
-        if report.type is ReportType.INPUT and len(axes) == len(usages):
-            found.append((_application(axes[0].field) != home, report, axes))
-    if not found:
-        words = " and ".join(f"{usage:#010x}" for usage in usages)
-        raise DeviceOpenError(f"the stick has no input report with the axes {words}: calibrate it anew.")
-    _, report, axes = min(found, key=lambda candidate: candidate[0])
-    return report, axes
+        counts = [axis.get(data) for axis in self._axes]
+        return Sample(counts[0], counts[1] if len(counts) > 1 else 0, buttons, now)
 
 
 def _application(field: Field) -> int:
@@ -122,29 +109,24 @@ def _application(field: Field) -> int:
 
 def _absolute(report: Report, usage: int) -> Value | None:
     """Return the absolute element of an axis in a report, None if absent. Axes of a mouse are ignored."""
-    index = 0
-    while True:
-        try:
-            axis = Value(report, usage, index)
-        except ReportError:
-            return None
-        index += 1
+    for axis in values_of(report, usage):
         applications = {collection.usage for collection in axis.field.collections if collection.kind == _APPLICATION}
         if not axis.field.relative and not applications & {use.MOUSE, use.POINTER}:
             return axis
+    return None
 
 
 # --- output -----------------------------------------------------------------------------------------------------------
 
+# Required device control commands, with their descriptions for messages.
 _COMMANDS = {
     use.DEVICE_RESET: "reset it (Device Reset)",
     use.STOP_ALL_EFFECTS: "stop all effects (Stop All Effects)",
     use.ENABLE_ACTUATORS: "switch its motors on (Enable Actuators)",
     use.DISABLE_ACTUATORS: "switch its motors off (Disable Actuators)",
 }
-"""Required device control commands, with their descriptions for messages."""
+# Required effect operations, with their descriptions for messages.
 _OPERATIONS = {use.START: "start an effect (Start)", use.STOP: "stop an effect (Stop)"}
-"""Required effect operations, with their descriptions for messages."""
 
 _TIME_UNITS = (0x1001, 0x1003)
 _OUTPUT, _FEATURE = ReportType.OUTPUT, ReportType.FEATURE
@@ -195,8 +177,8 @@ class Playbook:
         self._gain = descriptor.of(_OUTPUT, use.DEVICE_GAIN_REPORT)
         self._free = descriptor.of(_OUTPUT, use.BLOCK_FREE_REPORT)
         try:
-            self.magnitude = Value(self._constant, use.MAGNITUDE)
-            self.angle = Value(self._effect, use.ORDINAL_1, within=use.DIRECTION)
+            self.magnitude = value_of(self._constant, use.MAGNITUDE)
+            self.angle = value_of(self._effect, use.ORDINAL_1, within=use.DIRECTION)
             lists = ((self._control, _COMMANDS), (self._operation, _OPERATIONS))
             missing = [text for report, known in lists for usage, text in known.items() if report.field(usage) is None]
             if missing:

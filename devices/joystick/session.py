@@ -25,8 +25,7 @@ DIRECTIONS = (1.5 * math.pi, 0.0)
 
 POLLS = 60
 """Maximum number of status requests while a device allocates an effect."""
-POLL_PAUSE = 1e-3
-"""Pause between two status requests [s]."""
+_POLL_PAUSE = 1e-3  # pause between two status requests [s]
 TRIES = 5
 """Maximum number of attempts to send a set-up report that times out."""
 
@@ -119,27 +118,25 @@ class PidSession:
             time.sleep(self._family.report_interval)
 
     def _prepare(self) -> None:
-        """Bring the stick into a known state, independent of the effects that were playing."""
-        book = self.playbook
+        """Bring the stick into a known state, independent of the effects that were playing.
+
+        Validate that the device manages its memory itself and has room for the effects.
+        """
+        book, pool, needed = self.playbook, self.playbook.pool, len(self._directions)
         for command in (use.DEVICE_RESET, use.STOP_ALL_EFFECTS):
             self._send(book.control(command))
         if self._family.stale_block:
             self._send(book.operation(self._family.stale_block, use.STOP))
         self._send(book.control(use.ENABLE_ACTUATORS))
         self._send(book.gain())
-        self._check_pool()
-
-    def _check_pool(self) -> None:
-        """Validate that the device manages its memory itself and has room for the effects."""
-        if self.playbook.pool is None:
+        if pool is None:
             return
-        pool, needed = self.playbook.pool, len(self._directions)
         for _ in range(POLLS):  # some devices are not ready at once
             found = decode(pool, self._transport.get_feature(pool.id, pool.length))
             effects = found.get(use.SIMULTANEOUS_EFFECTS_MAX, needed)
             if isinstance(effects, tuple) or effects >= needed:
                 break
-            time.sleep(POLL_PAUSE)
+            time.sleep(_POLL_PAUSE)
         else:
             raise DeviceOpenError(f"the stick can play {effects} effects at once; its force takes {needed}.")
         if not found.get(use.DEVICE_MANAGED_POOL, 1):
@@ -158,7 +155,8 @@ class PidSession:
             time.sleep(self._family.load_time)
         for _ in range(POLLS):
             answer = decode(book.block_load, self._transport.get_feature(book.block_load.id, book.block_load.length))
-            status, block = _first(answer.get(use.BLOCK_LOAD_STATUS)), _first(answer.get(use.EFFECT_BLOCK_INDEX))
+            found = [answer.get(usage, 0) for usage in (use.BLOCK_LOAD_STATUS, use.EFFECT_BLOCK_INDEX)]
+            status, block = (value[0] if isinstance(value, tuple) else value for value in found)
             if status == use.BLOCK_LOAD_SUCCESS and block and block not in self.blocks:
                 return block
             if status == use.BLOCK_LOAD_FULL:
@@ -166,7 +164,7 @@ class PidSession:
                     "the stick has no room for another effect, though it was just reset: unplug it, plug it in and "
                     "start again."
                 )
-            time.sleep(POLL_PAUSE)  # an error status may also belong to an earlier request
+            time.sleep(_POLL_PAUSE)  # an error status may also belong to an earlier request
         if status == use.BLOCK_LOAD_ERROR:
             raise DeviceOpenError("the stick refused a constant effect.")
         raise DeviceOpenError(
@@ -187,9 +185,3 @@ class PidSession:
             except TransferError as error:
                 if error.trouble in (Trouble.UNPLUGGED, Trouble.TIMEOUT):
                     break
-
-
-def _first(value: int | tuple[int, ...] | None) -> int:
-    if value is None:
-        return 0
-    return value[0] if isinstance(value, tuple) else value

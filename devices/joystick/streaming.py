@@ -40,8 +40,7 @@ from haptics.errors import DeviceFault, DeviceOpenError
 
 # --- selection of the reports to send ---------------------------------------------------------------------------------
 
-_UNKNOWN = 1 << 40
-"""Count of an effect whose last report may or may not have arrived; counts as the largest error."""
+_UNKNOWN = 1 << 40  # count of an effect whose last report may or may not have arrived; counts as the largest error
 
 
 class Forces:
@@ -80,7 +79,7 @@ class Forces:
     @property
     def on(self) -> bool:
         """Whether the stick has, or may have, a nonzero force to play."""
-        return any(self._sent)
+        return any(self._sent[: len(self._buffers)])
 
     def idle(self) -> float:
         """Return the time until the next report is due if no new command arrives [s]."""
@@ -156,11 +155,6 @@ class TurnedForces(Forces):
         self._kept = self._angle.get(effect) - self._angle.field.logical_min
         self._sent = [0, self._kept]
 
-    @property
-    def on(self) -> bool:
-        """Whether the stick has, or may have, a nonzero force to play."""
-        return bool(self._sent[0])
-
     def _counts(self, level_x: float, level_y: float) -> tuple[int, int]:
         """Return magnitude and direction [counts].
 
@@ -206,12 +200,12 @@ _DOUBTS = 2
 _SAME = 1
 _SLEPT = 0.1
 
+# Possible faults, with the usage and the value that exclude each of them.
 _CONDITIONS = {
     "has switched its motors off": (use.ACTUATORS_ENABLED, 1),
     "has no power for its motors": (use.ACTUATOR_POWER, 1),
     "has paused all forces": (use.DEVICE_PAUSED, 0),
 }
-"""Possible faults, with the usage and the value that exclude each of them."""
 
 
 class Watch:
@@ -332,8 +326,7 @@ def _time_asleep() -> float:
 READ_TIMEOUT = 0.01
 """Timeout of a read [s], and interval at which silence is confirmed to come from a live device."""
 
-JOIN_TIMEOUT = 0.3
-"""Timeout for joining a thread [s], longer than its transfers take."""
+_JOIN_TIMEOUT = 0.3  # timeout for joining a thread [s], longer than its transfers take
 
 STUCK = 2.0 * WRITE_TIMEOUT
 """Duration of a transfer after which a report is considered rejected [s]."""
@@ -460,7 +453,7 @@ class Streaming:
         self.wake.call()
         for thread in self._threads:
             if thread.ident is not None:
-                thread.join(JOIN_TIMEOUT)
+                thread.join(_JOIN_TIMEOUT)
 
     def _guarded(self, loop: Callable[[], None]) -> None:
         """Run the loop of a thread and store the exception that ends it."""

@@ -30,8 +30,7 @@ FIRST, STRONGEST = 0.02, 0.16
 ASTRAY = math.radians(22.5)
 """Maximum error of the direction [rad]; a mirrored or exchanged axis turns it by 45 degrees or more."""
 
-FACTOR = 3.0
-"""Allowed factor between measured and predicted displacement, because dry friction is unknown."""
+_FACTOR = 3.0  # allowed factor between measured and predicted displacement, because dry friction is unknown
 
 _STEP = 1e-3
 
@@ -65,26 +64,26 @@ def require_force(streaming: Streaming, known: StickParameters, firmware: int) -
         if distance >= max(ENOUGH, COUNTS * known.axes.resolution) or part >= STRONGEST:
             break
         part *= 2.0
-    wrong = _deviation(known, force, way, moved)
+    due: float | None = None
+    mass, damping = known.handle.moving_mass_kg, known.handle.damping_ns_per_m or 0.0
+    if mass is not None:  # predict the displacement from rest
+        speed = due = 0.0
+        for k in range(round((2.0 * RAMP + HOLD + AFTER) / _STEP)):
+            speed += _STEP * (force * _shape(k * _STEP) - damping * speed) / mass
+            due += _STEP * speed
+    wrong = ""
+    if distance < max(ENOUGH, COUNTS * known.axes.resolution):
+        wrong = f"did not move its handle ({1e3 * distance:.1f} mm)"
+    elif (angle := math.acos(min(max(float(moved @ way) / distance, -1.0), 1.0))) > ASTRAY:
+        wrong = f"moved its handle {math.degrees(angle):.0f} degrees off the direction of the force"
+    elif due is not None and not due / _FACTOR < distance < due * _FACTOR:
+        wrong = f"moved its handle {1e3 * distance:.1f} mm, not about {1e3 * due:.1f} mm"
     if wrong:
         raise DeviceOpenError(
             f"{known.device} has other firmware than when it was calibrated (bcdDevice {known.device.bcd_device:#06x} "
             f"then, {firmware:#06x} now), and a push of {force:.2g} N {wrong}. Leave the handle alone while it is "
             "opened and start again, or calibrate it anew: haptics calibrate joystick."
         )
-
-
-def _deviation(known: StickParameters, force: float, way: Vector, moved: Vector) -> str:
-    """Return a description of the deviation of the motion from the prediction, empty if it agrees."""
-    distance, due = float(np.hypot(*moved)), _predicted_displacement(known, force)
-    if distance < max(ENOUGH, COUNTS * known.axes.resolution):
-        return f"did not move its handle ({1e3 * distance:.1f} mm)"
-    angle = math.acos(min(max(float(moved @ way) / distance, -1.0), 1.0))
-    if angle > ASTRAY:
-        return f"moved its handle {math.degrees(angle):.0f} degrees off the direction of the force"
-    if due is not None and not due / FACTOR < distance < due * FACTOR:
-        return f"moved its handle {1e3 * distance:.1f} mm, not about {1e3 * due:.1f} mm"
-    return ""
 
 
 def _position(streaming: Streaming, known: StickParameters) -> Vector:
@@ -109,15 +108,3 @@ def _push(streaming: Streaming, known: StickParameters, peak: Vector) -> Vector:
 def _shape(elapsed: float) -> float:
     """Return the force of a push as a fraction of its peak at the time `elapsed` [s]."""
     return max(0.0, min(1.0, elapsed / RAMP, (2.0 * RAMP + HOLD - elapsed) / RAMP))
-
-
-def _predicted_displacement(known: StickParameters, force: float) -> float | None:
-    """Return the predicted displacement of a push [m], None if the mass is unknown."""
-    mass, damping = known.handle.moving_mass_kg, known.handle.damping_ns_per_m or 0.0
-    if mass is None:
-        return None
-    speed = distance = 0.0
-    for k in range(round((2.0 * RAMP + HOLD + AFTER) / _STEP)):
-        speed += _STEP * (force * _shape(k * _STEP) - damping * speed) / mass
-        distance += _STEP * speed
-    return distance

@@ -184,8 +184,7 @@ class ReportDescriptor:
 
 # --- items ------------------------------------------------------------------------------------------------------------
 
-LONGEST_DESCRIPTOR = 0xFFFF
-"""Maximum length of a descriptor [byte]; the bus transmits the length as a 16-bit number."""
+_LONGEST_DESCRIPTOR = 0xFFFF  # maximum length of a descriptor [byte]; the bus transmits the length as a 16-bit number
 _LONG_ITEM = 0xFE
 _SIZES = (0, 1, 2, 4)
 
@@ -243,8 +242,8 @@ def read_items(data: bytes) -> Iterator[Item]:
     DescriptorError
         If the last item is truncated or the descriptor is longer than a device can state.
     """
-    if len(data) > LONGEST_DESCRIPTOR:
-        raise DescriptorError(f"report descriptor of {len(data)} bytes: at most {LONGEST_DESCRIPTOR}.")
+    if len(data) > _LONGEST_DESCRIPTOR:
+        raise DescriptorError(f"report descriptor of {len(data)} bytes: at most {_LONGEST_DESCRIPTOR}.")
     offset = 0
     while offset < len(data):
         prefix = data[offset]
@@ -263,10 +262,8 @@ def read_items(data: bytes) -> Iterator[Item]:
 
 LONGEST_REPORT = 0xFFFF
 """Maximum length of a report [byte], the limit of one control transfer."""
-MOST_USAGES = 1 << 20
-"""Maximum number of usages in all fields of a descriptor, with ranges expanded; devices have hundreds."""
-DEEPEST = 64
-"""Maximum depth of nested collections and of pushed global states. Devices need four."""
+_MOST_USAGES = 1 << 20  # maximum number of usages in a descriptor, with ranges expanded; devices have hundreds
+_DEEPEST = 64  # maximum depth of nested collections and of pushed global states. Devices need four
 
 _REPORT_TYPES: dict[int, ReportType] = {
     Tag.INPUT: ReportType.INPUT,
@@ -295,93 +292,36 @@ def parse_descriptor(data: bytes) -> ReportDescriptor:
     return _Parser().parse(bytes(data))
 
 
-@dataclass(frozen=True, slots=True)
-class _Usages:
-    """Usage or range of usages: 32-bit if `page` is None, otherwise 16-bit and named under `page`."""
-
-    first: int
-    last: int
-    page: int | None
-
-    def under(self, page: int) -> range:
-        """Return the 32-bit usages, on the page `page` unless they include their own page."""
-        base = 0 if self.page is None else page << 16
-        return range(base | self.first, (base | self.last) + 1)
-
-
-class _Locals:
-    """Local items (usages), which apply to the next main item only."""
-
-    def __init__(self) -> None:
-        self._usages: list[_Usages] = []
-        self._ends: dict[int, Item] = {}
-        self._delimited = False
-        self._chosen = False
-
-    def add(self, item: Item, page: int) -> None:
-        """Process a local item, named under the usage page `page`. Strings and designators are ignored."""
-        if item.tag == Tag.USAGE:
-            self._add(item, item, page)
-        elif item.tag in {Tag.USAGE_MINIMUM, Tag.USAGE_MAXIMUM}:
-            self._ends[item.tag] = item
-            if len(self._ends) == 2:
-                self._add(self._ends[Tag.USAGE_MINIMUM], self._ends[Tag.USAGE_MAXIMUM], page)
-                self._ends.clear()
-        elif item.tag == Tag.DELIMITER:
-            opens = item.unsigned == 1
-            if opens == self._delimited:
-                raise item.error("delimiters do not come in pairs")
-            self._delimited, self._chosen = opens, False
-
-    def usages(self, item: Item, page: int) -> list[range]:
-        """Return the usages for the main item `item`, at which the usage page is `page`."""
-        if self._ends:
-            raise item.error("a usage minimum or maximum before it stands alone")
-        if self._delimited:
-            raise item.error("a delimiter before it is not closed")
-        pages = [entry.page for entry in self._usages]
-        settled = len(pages) - pages[::-1].index(page) if page in pages else 0
-        kept = [entry.under(entry.page or 0) for entry in self._usages[:settled]]
-        return kept + [entry.under(page) for entry in self._usages[settled:]]
-
-    def _add(self, first: Item, last: Item, page: int) -> None:
-        if self._delimited and self._chosen:
-            return
-        self._chosen = True
-        if len(first.data) <= 2 and len(last.data) <= 2:
-            entry = _Usages(first.unsigned, last.unsigned, page)
-        else:
-            whole = [end.unsigned if len(end.data) == 4 else page << 16 | end.unsigned for end in (first, last)]
-            entry = _Usages(whole[0], whole[1], None)
-        if entry.last < entry.first:
-            raise last.error(f"a usage range from {entry.first:#x} to {entry.last:#x}")
-        self._usages.append(entry)
-
-
 class _Parser:
     """Single pass over the items of a descriptor that maintains the state table of the standard."""
 
     def __init__(self) -> None:
         self._globals: dict[int, Item] = {}
         self._pushed: list[dict[int, Item]] = []
-        self._locals = _Locals()
         self._collections: list[tuple[Collection, ...]] = [()]
         self._begun = 0
         self._fields: dict[tuple[ReportType, int], list[Field]] = {}
         self._bits: dict[tuple[ReportType, int], int] = {}
         self._numbered = False
-        self._usages_left = MOST_USAGES
+        self._usages_left = _MOST_USAGES
+        self._clear_locals()
+
+    def _clear_locals(self) -> None:
+        """Forget the local items, which apply to one main item only."""
+        self._usages: list[tuple[int, int, int | None]] = []  # first, last; 16 bits under a page, or 32 without
+        self._ends: dict[int, Item] = {}
+        self._delimited = self._chosen = False
 
     def parse(self, data: bytes) -> ReportDescriptor:
         for item in read_items(data):
             kind, page = item.tag & _TYPE, self._number(Tag.USAGE_PAGE)
             if kind == _MAIN:
                 self._process_main(item, page)
-                self._locals = _Locals()
+                self._clear_locals()
             elif kind == _GLOBAL:
                 self._process_global(item)
             else:
-                self._locals.add(item, page)
+                self._process_local(item, page)
         if len(self._collections) > 1:
             raise DescriptorError(f"report descriptor, byte {len(data)}: ends inside a collection.")
         reports = [Report(*key, tuple(fields), -(-self._bits[key] // 8)) for key, fields in self._fields.items()]
@@ -389,11 +329,11 @@ class _Parser:
 
     def _process_main(self, item: Item, page: int) -> None:
         if item.tag in _REPORT_TYPES:
-            self._add_field(item, _REPORT_TYPES[item.tag], self._locals.usages(item, page))
+            self._add_field(item, _REPORT_TYPES[item.tag], self._named_usages(item, page))
         elif item.tag == Tag.COLLECTION:
-            if len(self._collections) > DEEPEST:
-                raise item.error(f"more than {DEEPEST} collections inside each other")
-            usage = next(chain.from_iterable(self._locals.usages(item, page)), 0)
+            if len(self._collections) > _DEEPEST:
+                raise item.error(f"more than {_DEEPEST} collections inside each other")
+            usage = next(chain.from_iterable(self._named_usages(item, page)), 0)
             self._begun += 1
             self._collections.append((*self._collections[-1], Collection(item.unsigned, usage, self._begun)))
         elif item.tag == Tag.END_COLLECTION:
@@ -403,8 +343,8 @@ class _Parser:
 
     def _process_global(self, item: Item) -> None:
         if item.tag == Tag.PUSH:
-            if len(self._pushed) == DEEPEST:
-                raise item.error(f"more than {DEEPEST} pushes")
+            if len(self._pushed) == _DEEPEST:
+                raise item.error(f"more than {_DEEPEST} pushes")
             self._pushed.append(self._globals.copy())
         elif item.tag == Tag.POP:
             if not self._pushed:
@@ -421,6 +361,43 @@ class _Parser:
         else:
             self._numbered |= item.tag == Tag.REPORT_ID
             self._globals[item.tag] = item
+
+    def _process_local(self, item: Item, page: int) -> None:
+        """Process a local item, named under the usage page `page`. Strings and designators are ignored."""
+        if item.tag == Tag.DELIMITER:
+            opens = item.unsigned == 1
+            if opens == self._delimited:
+                raise item.error("delimiters do not come in pairs")
+            self._delimited, self._chosen = opens, False
+            return
+        ends = [item, item] if item.tag == Tag.USAGE else []
+        if item.tag in {Tag.USAGE_MINIMUM, Tag.USAGE_MAXIMUM}:
+            self._ends[item.tag] = item
+            if len(self._ends) == 2:
+                ends = [self._ends[Tag.USAGE_MINIMUM], self._ends[Tag.USAGE_MAXIMUM]]
+                self._ends.clear()
+        if not ends or (self._delimited and self._chosen):
+            return
+        self._chosen = True
+        whole = any(len(end.data) == 4 for end in ends)
+        first, last = (page << 16 | end.unsigned if whole and len(end.data) < 4 else end.unsigned for end in ends)
+        if last < first:
+            raise ends[1].error(f"a usage range from {first:#x} to {last:#x}")
+        self._usages.append((first, last, None if whole else page))
+
+    def _named_usages(self, item: Item, page: int) -> list[range]:
+        """Return the 32-bit usages for the main item `item`, at which the usage page is `page`."""
+        if self._ends:
+            raise item.error("a usage minimum or maximum before it stands alone")
+        if self._delimited:
+            raise item.error("a delimiter before it is not closed")
+        pages = [named for _, _, named in self._usages]
+        settled = len(pages) - pages[::-1].index(page) if page in pages else 0
+        found = []
+        for k, (first, last, named) in enumerate(self._usages):
+            base = 0 if named is None else (named if k < settled else page) << 16
+            found.append(range(base | first, (base | last) + 1))
+        return found
 
     def _number(self, tag: int) -> int:
         """Return the present unsigned value of a global item, 0 if it was never stated."""
@@ -456,7 +433,7 @@ class _Parser:
         needed = sum(map(len, usages)) if array else count if usages else 0
         self._usages_left -= needed
         if self._usages_left < 0:
-            raise item.error(f"more than {MOST_USAGES} usages in all")
+            raise item.error(f"more than {_MOST_USAGES} usages in all")
         whole: Iterator[int] = chain.from_iterable(usages)
         if usages and not array:
             whole = chain(whole, repeat(usages[-1][-1]))

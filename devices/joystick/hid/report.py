@@ -4,7 +4,7 @@
 
     report = descriptor.of(ReportType.OUTPUT, usages.SET_CONSTANT_FORCE)
     buffer = bytearray(encode(report, {usages.EFFECT_BLOCK_INDEX: 1}))
-    magnitude = Value(report, usages.MAGNITUDE)
+    magnitude = value_of(report, usages.MAGNITUDE)
     magnitude.put(buffer, -255)
 
 A key is a usage, or a pair (usage of an enclosing collection, usage) if one usage occurs with two meanings, such as the
@@ -19,8 +19,6 @@ from collections.abc import Iterable, Mapping
 from operator import index as whole_number
 
 from devices.joystick.hid.descriptor import DescriptorError, Field, Report
-
-__all__ = ["Raw", "ReportError", "Value", "decode", "encode"]
 
 Key = int | tuple[int, int]
 
@@ -41,18 +39,16 @@ class Raw(int):
 
 
 class Value:
-    """One number of a report.
+    """One number of a report; `value_of` finds it by its usage.
 
     Parameters
     ----------
-    report : Report
-        Report that contains the number.
+    field : Field
+        Field of the element.
     usage : int
         Usage of the element, or of its collection if it chooses from a list.
-    index : int
-        Index among the elements with this usage.
-    within : int, optional
-        Usage of an enclosing collection.
+    bit : int
+        Position of the element in the report.
 
     Attributes
     ----------
@@ -65,28 +61,11 @@ class Value:
     low, high : int
         Range that `put` accepts: the logical range, or all representable numbers if the field has a null state; 0 and 1
         for a single bit.
-
-    Raises
-    ------
-    ReportError
-        If the report has no such element.
     """
 
     __slots__ = ("_end", "_mask", "_shift", "_sign", "_start", "_whole", "chooses", "field", "high", "low", "usage")
 
-    def __init__(self, report: Report, usage: int, index: int = 0, within: int | None = None) -> None:
-        found = _matching(_all_values(report), usage, within)
-        if not 0 <= index < len(found):
-            raise ReportError(f"{report} has {len(found)} elements of usage {usage:#010x}, so none at {index}.")
-        self._place(found[index].field, usage, found[index]._start * 8 + found[index]._shift)
-
-    @classmethod
-    def _at(cls, field: Field, usage: int, bit: int) -> Value:
-        value = cls.__new__(cls)
-        value._place(field, usage, bit)
-        return value
-
-    def _place(self, field: Field, usage: int, bit: int) -> None:
+    def __init__(self, field: Field, usage: int, bit: int) -> None:
         self.field, self.usage, self.chooses = field, usage, _chooses(field)
         self._start, self._shift = divmod(bit, 8)
         self._end = -(-(bit + field.size) // 8)
@@ -103,9 +82,8 @@ class Value:
         Raises
         ------
         ReportError
-            If the number is out of range and not `Raw`, or the report is too short.
+            If the number is out of range and not `Raw`.
         """
-        self._require_length(buffer)
         if not self.low <= value <= self.high and not isinstance(value, Raw):
             raise ReportError(f"usage {self.usage:#010x}: {value} is not in {self.low} to {self.high}.")
         bits = whole_number(value) & self._mask
@@ -115,22 +93,9 @@ class Value:
         buffer[self._start : self._end] = bits.to_bytes(self._end - self._start, "little")
 
     def get(self, data: bytes | bytearray | memoryview) -> int:
-        """Read the number from a report.
-
-        Raises
-        ------
-        ReportError
-            If the report is too short.
-        """
-        self._require_length(data)
+        """Read the number from a report of at least the length that the descriptor states."""
         bits = int.from_bytes(data[self._start : self._end], "little") >> self._shift & self._mask
         return (bits ^ self._sign) - self._sign
-
-    def _require_length(self, data: bytes | bytearray | memoryview) -> None:
-        if len(data) < self._end:
-            raise ReportError(
-                f"usage {self.usage:#010x} ends at byte {self._end}, a report of {len(data)} bytes before."
-            )
 
     @property
     def absent(self) -> int:
@@ -160,6 +125,45 @@ class Value:
         raise ReportError(f"usage {self.usage:#010x}: the device offers no {usage:#010x} there.")
 
 
+def values_of(report: Report, usage: int | None = None, within: int | None = None) -> list[Value]:
+    """Return the elements of a report that have a key, in bit order: all, or those with this usage.
+
+    Parameters
+    ----------
+    report : Report
+        Report that contains the elements.
+    usage : int, optional
+        Usage of the elements, or of their collection if they choose from a list.
+    within : int, optional
+        Usage of an enclosing collection.
+    """
+    found = []
+    for field in report.fields:
+        if field.constant or not field.usages:
+            continue
+        for i in range(field.count):
+            if _chooses(field):
+                own = field.collections[-1].usage if field.collections else 0
+            else:
+                own = field.usages[0 if field.array else i]
+            found.append(Value(field, own, field.offset + i * field.size))
+    return found if usage is None else _matching(found, usage, within)
+
+
+def value_of(report: Report, usage: int, index: int = 0, within: int | None = None) -> Value:
+    """Return element number `index` with this usage; see `values_of`.
+
+    Raises
+    ------
+    ReportError
+        If the report has no such element.
+    """
+    found = values_of(report, usage, within)
+    if not 0 <= index < len(found):
+        raise ReportError(f"{report} has {len(found)} elements of usage {usage:#010x}, so none at {index}.")
+    return found[index]
+
+
 def encode(report: Report, values: Mapping[Key, int | Iterable[int]]) -> bytes:
     """Encode a report, with its id in front if the device numbers its reports.
 
@@ -179,7 +183,7 @@ def encode(report: Report, values: Mapping[Key, int | Iterable[int]]) -> bytes:
     buffer = bytearray(report.length)
     if report.id:
         buffer[0] = report.id
-    places = _all_values(report)
+    places = values_of(report)
     for place in places:
         if place.absent:
             place.put(buffer, Raw(place.absent))
@@ -187,13 +191,22 @@ def encode(report: Report, values: Mapping[Key, int | Iterable[int]]) -> bytes:
         within, usage = key if isinstance(key, tuple) else (None, key)
         numbers = list(given) if isinstance(given, Iterable) else [given]
         found = _matching(places, usage, within)
-        if not found:
-            _put_bits(report, buffer, [p for p in places if within is None or p.field.inside(within)], usage, numbers)
+        if not found:  # single bits that are directly in a collection, each named by its usage
+            bits = [p for p in places if p.field.size == 1 and not p.field.array and p.field.collections]
+            bits = [p for p in bits if p.field.collections[-1].usage == usage]
+            bits = [p for p in bits if within is None or p.field.inside(within)]
+            if not bits:
+                raise ReportError(f"{report} has no usage {usage:#010x}.")
+            for number in numbers:
+                chosen = _matching(bits, number, None)
+                if not chosen:
+                    raise ReportError(f"{report}, usage {usage:#010x}: the device offers no {number:#010x} there.")
+                chosen[0].put(buffer, 1)
         elif len(numbers) > len(found):
             raise ReportError(f"{report} has {len(found)} elements of usage {usage:#010x}, not {len(numbers)}.")
         for place, number in zip(found, numbers, strict=False):
-            chosen = place.chooses and not isinstance(number, Raw)
-            place.put(buffer, Raw(place.number_of(number)) if chosen else number)
+            listed = place.chooses and not isinstance(number, Raw)
+            place.put(buffer, Raw(place.number_of(number)) if listed else number)
     return bytes(buffer)
 
 
@@ -223,7 +236,7 @@ def decode(report: Report, data: bytes | bytearray | memoryview) -> dict[int, in
     if report.id and data[0] != report.id:
         raise ReportError(f"{report}: the data begin with {data[0]}.")
     found: dict[int, list[int]] = {}
-    for place in _all_values(report):
+    for place in values_of(report):
         number = place.get(data)
         if place.chooses:
             index = number - place.field.logical_min
@@ -237,33 +250,5 @@ def _chooses(field: Field) -> bool:
     return field.array and (len(field.usages) > 1 or field.logical_min == field.logical_max)
 
 
-def _all_values(report: Report) -> list[Value]:
-    """Return every element that has a key, in bit order."""
-    found = []
-    for field in report.fields:
-        if field.constant or not field.usages:
-            continue
-        for i in range(field.count):
-            if _chooses(field):
-                usage = field.collections[-1].usage if field.collections else 0
-            else:
-                usage = field.usages[0 if field.array else i]
-            found.append(Value._at(field, usage, field.offset + i * field.size))
-    return found
-
-
 def _matching(places: list[Value], usage: int, within: int | None) -> list[Value]:
     return [p for p in places if p.usage == usage and (within is None or p.field.inside(within))]
-
-
-def _put_bits(report: Report, buffer: bytearray, places: list[Value], collection: int, chosen: list[int]) -> None:
-    """Set single bits that are directly in a collection, by their usages."""
-    bits = [p for p in places if p.field.size == 1 and not p.field.array]
-    bits = [p for p in bits if p.field.collections and p.field.collections[-1].usage == collection]
-    if not bits:
-        raise ReportError(f"{report} has no usage {collection:#010x}.")
-    for usage in chosen:
-        found = _matching(bits, usage, None)
-        if not found:
-            raise ReportError(f"{report}, usage {collection:#010x}: the device offers no {usage:#010x} there.")
-        found[0].put(buffer, 1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,26 +70,17 @@ class FoundStick:
         return " ".join(filter(None, (self.name, f"({self.identity})", self.serial and f"serial {self.serial}", place)))
 
 
-def find_sticks(backend: Any = None, root: Path = Path("/")) -> list[FoundStick]:
-    """Return the connected game controllers, keyboards and mice, each with the steps required for its use.
+def usb_sticks(backend: Any = None, root: Path | None = None) -> list[FoundStick]:
+    """Return the game controllers, keyboards and mice that libusb lists, each with the steps required for its use.
 
-    Devices are not detached from the kernel's driver. If libusb is unavailable, hidraw is used.
+    Devices are not detached from the kernel's driver.
 
     Parameters
     ----------
     backend : usb.backend.IBackend, optional
         USB backend to use instead of libusb.
-    root : Path
-        Root of the file system.
-    """
-    try:
-        return usb_sticks(backend, root)
-    except DeviceOpenError:
-        return hidraw_sticks(root)
-
-
-def usb_sticks(backend: Any = None, root: Path | None = None) -> list[FoundStick]:
-    """Return the devices that libusb lists; see `find_sticks`.
+    root : Path, optional
+        Root of the file system, in which the kernel describes devices that libusb may not open.
 
     Raises
     ------
@@ -132,32 +125,32 @@ def _usb_stick(device: Any, speaking: list[Link], *, real: bool) -> FoundStick:
         port,
         libusb.number_of_motors(descriptor),
         missing,
-        connect=lambda: libusb.open_usb(device, real=real),
+        connect=partial(libusb.open_usb, device, real=real),
     )
 
 
 def hidraw_sticks(root: Path = Path("/")) -> list[FoundStick]:
-    """Return the devices that hidraw lists; see `find_sticks`."""
-    return [_hidraw_stick(node) for node in hidraw.hidraw_nodes(root)]
-
-
-def _hidraw_stick(node: hidraw.HidrawNode) -> FoundStick:
-    link, path, family = node.link, str(node.path), family_of(node.link.vid_pid)
-    return FoundStick(
-        link.vid_pid,
-        link.serial,
-        link.name or family.title,
-        family,
-        libusb.has_forces(link.descriptor),
-        link.in_interval,
-        link.out_interval,
-        HIDRAW,
-        path,
-        link.port,
-        libusb.number_of_motors(link.descriptor),
-        () if os.access(path, os.R_OK | os.W_OK) else (not_permitted(link.vid_pid, path),),
-        connect=lambda: hidraw.HidrawTransport(node),
-    )
+    """Return the devices that hidraw lists; see `usb_sticks`."""
+    found = []
+    for node in hidraw.hidraw_nodes(root):
+        link, path, family = node.link, str(node.path), family_of(node.link.vid_pid)
+        stick = FoundStick(
+            link.vid_pid,
+            link.serial,
+            link.name or family.title,
+            family,
+            libusb.has_forces(link.descriptor),
+            link.in_interval,
+            link.out_interval,
+            HIDRAW,
+            path,
+            link.port,
+            libusb.number_of_motors(link.descriptor),
+            () if os.access(path, os.R_OK | os.W_OK) else (not_permitted(link.vid_pid, path),),
+            connect=partial(hidraw.HidrawTransport, node),
+        )
+        found.append(stick)
+    return found
 
 
 def connect(identity: str, serial: str, transport: str = "auto", backend: Any = None, port: str = "") -> Transport:
@@ -187,13 +180,12 @@ def connect(identity: str, serial: str, transport: str = "auto", backend: Any = 
         return choose(hidraw_sticks(), identity, serial, port).connect()
     try:
         return choose(usb_sticks(backend, Path("/")), identity, serial, port).connect()
-    except (DeviceNotFoundError, DeviceOpenError) as error:
+    except (DeviceNotFoundError, DeviceOpenError):
         if transport == USB or backend is not None:
             raise
-        try:
+        with contextlib.suppress(DeviceNotFoundError, DeviceOpenError):
             return choose(hidraw_sticks(), identity, serial, port).connect()
-        except (DeviceNotFoundError, DeviceOpenError):
-            raise error from None
+        raise
 
 
 def choose(found: Sequence[FoundStick], identity: str, serial: str, port: str = "") -> FoundStick:

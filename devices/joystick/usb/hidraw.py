@@ -8,6 +8,7 @@ clear it.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import select
 import threading
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from devices.common.bus import GONE, printable
+from devices.common.bus import DENIED, GONE, printable
 from devices.joystick.usb.transport import AGAIN, WRITE_TIMEOUT, Link, busy, failure, not_permitted
 from haptics.errors import DeviceOpenError
 
@@ -111,8 +112,6 @@ def open_locked(path: Path) -> int:
     OSError
         If it cannot be opened; `BlockingIOError` if another run has locked it.
     """
-    import fcntl
-
     file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -142,13 +141,12 @@ class HidrawTransport:
         try:
             self._file = open_locked(node.path)
         except OSError as error:
-            if error.errno in (errno.EACCES, errno.EPERM):
-                raise DeviceOpenError(not_permitted(identity, path)) from error
-            if error.errno in (errno.EBUSY, errno.EWOULDBLOCK):
-                raise DeviceOpenError(busy(identity, path)) from error
-            raise DeviceOpenError(
-                f"the stick {identity} could not be opened ({path}: {error.strerror}): {AGAIN}."
-            ) from error
+            reason = f"the stick {identity} could not be opened ({path}: {error.strerror}): {AGAIN}."
+            if error.errno in DENIED:
+                reason = not_permitted(identity, path)
+            elif error.errno in (errno.EBUSY, errno.EWOULDBLOCK):
+                reason = busy(identity, path)
+            raise DeviceOpenError(reason) from error
         self._poll = select.poll()
         self._poll.register(self._file, select.POLLIN)
         self._sender = _Sender(self._file)
@@ -171,8 +169,6 @@ class HidrawTransport:
         self._ioctl(_SET_FEATURE, bytearray(report))
 
     def _ioctl(self, number: int, buffer: bytearray) -> int:
-        import fcntl
-
         request = _WRITE_READ | len(buffer) << 16 | ord("H") << 8 | number
         try:
             return int(fcntl.ioctl(self._file, request, buffer))
@@ -246,8 +242,12 @@ class _Sender:
         self._thread.join(WRITE_TIMEOUT)
 
     def _run(self) -> None:
-        while (report := self._next()) is not None:
-            error = None
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._report is not None or self._ending)
+                report, error = self._report, None
+            if report is None:
+                break
             try:
                 os.write(self._file, report)
             except OSError as failed:
@@ -256,8 +256,3 @@ class _Sender:
                 self._report, self._error = None, error
                 self._changed.notify_all()
         os.close(self._file)
-
-    def _next(self) -> bytes | None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._report is not None or self._ending)
-            return self._report

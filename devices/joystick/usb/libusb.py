@@ -15,10 +15,13 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
+from devices.common import bus
 from devices.common.bus import DENIED, Trouble, identity_of, node_of, trouble_of, usb_string
 from devices.common.guard import Guard
+from devices.joystick.hid.descriptor import DescriptorError, actuated_axes, parse_descriptor
 from devices.joystick.hid.usages import PID_PAGE
 from devices.joystick.usb import hidraw, reattaching
 from devices.joystick.usb.transport import AGAIN, WRITE_TIMEOUT, Link, busy, failure, not_permitted
@@ -27,8 +30,7 @@ from haptics.errors import DeviceOpenError
 # --- listed devices and their descriptors -----------------------------------------------------------------------------
 
 HID_CLASS = 3
-CONTROL_TIMEOUT = 250
-"""Timeout of a control transfer [ms]."""
+_CONTROL_TIMEOUT = 250  # timeout of a control transfer [ms]
 ENDPOINT_IN, ENDPOINT_OUT = 0x80, 0x00
 
 _GET_DESCRIPTOR, _REPORT_DESCRIPTOR, _HID_DESCRIPTOR = 0x06, 0x2200, 0x21
@@ -42,11 +44,8 @@ def hid_devices(backend: Any) -> list[Any]:
     """Return the USB devices with an interface of the HID class (sticks, keyboards and mice)."""
     import usb.core
 
-    return [
-        device
-        for device in usb.core.find(find_all=True, backend=backend)
-        if next(hid_interfaces(device), None) is not None
-    ]
+    found = usb.core.find(find_all=True, backend=backend)
+    return [device for device in found if next(hid_interfaces(device), None) is not None]
 
 
 def hid_interfaces(device: Any) -> Iterator[Any]:
@@ -104,48 +103,36 @@ def port_of(device: Any) -> str:
     return f"{device.bus}-{'.'.join(map(str, ports))}" if device.bus and ports else ""
 
 
-def _interval(device: Any, endpoint: Any) -> float:
-    """Return the shortest time between two transfers of a pipe [s]; the control pipe has one per frame."""
-    if endpoint is None:
-        return 1e-3
-    if (device.speed or 0) >= _HIGH_SPEED:
-        return 125e-6 * float(2 ** (endpoint.bInterval - 1))
-    return 1e-3 * float(endpoint.bInterval)
-
-
 def intervals(device: Any, interface: Any) -> tuple[float, float]:
-    """Return the shortest time between two input and between two output reports [s] by the descriptors."""
-    return _interval(device, pipe(interface, ENDPOINT_IN)), _interval(device, pipe(interface, ENDPOINT_OUT))
+    """Return the shortest time between two input and between two output reports [s] by the descriptors.
+
+    The control pipe has one transfer per frame.
+    """
+    times = []
+    for endpoint in (pipe(interface, ENDPOINT_IN), pipe(interface, ENDPOINT_OUT)):
+        if endpoint is None:
+            times.append(1e-3)
+        elif (device.speed or 0) >= _HIGH_SPEED:
+            times.append(125e-6 * float(2 ** (endpoint.bInterval - 1)))
+        else:
+            times.append(1e-3 * float(endpoint.bInterval))
+    return times[0], times[1]
 
 
 def report_descriptor(device: Any, interface: Any) -> bytes:
-    """Read the report descriptor of an interface of an open device."""
-    return bytes(
-        device.ctrl_transfer(
-            _STANDARD_FROM_INTERFACE,
-            _GET_DESCRIPTOR,
-            _REPORT_DESCRIPTOR,
-            interface.bInterfaceNumber,
-            _descriptor_length(interface),
-            CONTROL_TIMEOUT,
-        )
-    )
-
-
-def _descriptor_length(interface: Any) -> int:
-    """Return the length of the report descriptor from the HID descriptor of the interface."""
-    extra = bytes(interface.extra_descriptors)
+    """Read the report descriptor of an interface of an open device; the HID descriptor states its length."""
+    length, extra = _LONGEST_DESCRIPTOR, bytes(interface.extra_descriptors)
     while len(extra) >= 2 and extra[0] >= 2:
         if extra[1] == _HID_DESCRIPTOR and len(extra) >= 9:
-            return int.from_bytes(extra[7:9], "little")
+            length = int.from_bytes(extra[7:9], "little")
+            break
         extra = extra[extra[0] :]
-    return _LONGEST_DESCRIPTOR
+    request = _STANDARD_FROM_INTERFACE, _GET_DESCRIPTOR, _REPORT_DESCRIPTOR, interface.bInterfaceNumber
+    return bytes(device.ctrl_transfer(*request, length, _CONTROL_TIMEOUT))
 
 
 def has_forces(descriptor: bytes) -> bool:
     """Return True if the report descriptor contains PID usages; False if it cannot be parsed."""
-    from devices.joystick.hid.descriptor import DescriptorError, parse_descriptor
-
     try:
         reports = parse_descriptor(descriptor).reports
     except DescriptorError:
@@ -155,8 +142,6 @@ def has_forces(descriptor: bytes) -> bool:
 
 def number_of_motors(descriptor: bytes) -> int | None:
     """Return the number of axes with a motor in a report descriptor, None if unknown."""
-    from devices.joystick.hid.descriptor import DescriptorError, actuated_axes, parse_descriptor
-
     try:
         return len(actuated_axes(parse_descriptor(descriptor))) or None
     except DescriptorError:
@@ -193,11 +178,9 @@ _INPUT, _OUTPUT, _FEATURE = 1, 2, 3
 ATTEMPTS = 3
 """Maximum attempts to claim an interface while the kernel's driver is being reattached."""
 
-ASK_TIMEOUT = 100
-"""Timeout of a request for an input report while others are in transit [ms]."""
+_ASK_TIMEOUT = 100  # timeout of a request for an input report while others are in transit [ms]
 
-HAND_OVER = 0.5
-"""Maximum time that `close` waits for the kernel's driver to reattach [s]."""
+_HAND_OVER = 0.5  # maximum time that `close` waits for the kernel's driver to reattach [s]
 
 
 class UsbTransport:
@@ -233,7 +216,19 @@ class UsbTransport:
                 self._guard = Guard("the stick's interface", reattaching.__file__, words)
             self._claim()
             self._in, self._out = pipe(interface, ENDPOINT_IN), pipe(interface, ENDPOINT_OUT)
-            self.link = self._describe(interface)
+            inward, outward = intervals(device, interface)
+            self.link = Link(
+                vendor_id=device.idVendor,
+                product_id=device.idProduct,
+                serial=usb_string(device, device.iSerialNumber),
+                name=usb_string(device, device.iProduct),
+                descriptor=report_descriptor(device, interface),
+                in_interval=inward,
+                out_interval=outward,
+                out_endpoint=self._out is not None,
+                port=port_of(device),
+                bcd_device=device.bcdDevice,
+            )
         except BaseException:
             self.close()
             raise
@@ -277,36 +272,20 @@ class UsbTransport:
         except NotImplementedError:  # a system without kernel drivers
             return False
 
-    def _describe(self, interface: Any) -> Link:
-        device = self._device
-        inward, outward = intervals(device, interface)
-        return Link(
-            vendor_id=device.idVendor,
-            product_id=device.idProduct,
-            serial=usb_string(device, device.iSerialNumber),
-            name=usb_string(device, device.iProduct),
-            descriptor=report_descriptor(device, interface),
-            in_interval=inward,
-            out_interval=outward,
-            out_endpoint=self._out is not None,
-            port=port_of(device),
-            bcd_device=device.bcdDevice,
-        )
-
     def get_feature(self, report_id: int, length: int) -> bytes:
         """Return a feature report."""
         return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _FEATURE << 8 | report_id, length))
 
     def get_input(self, report_id: int, length: int) -> bytes:
         """Request an input report."""
-        return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _INPUT << 8 | report_id, length, ASK_TIMEOUT))
+        return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _INPUT << 8 | report_id, length, _ASK_TIMEOUT))
 
     def set_feature(self, report: bytes) -> None:
         """Send a feature report."""
         self._control(_TO_INTERFACE, _SET_REPORT, _FEATURE << 8 | report[0], report)
 
     def _control(
-        self, request_type: int, request: int, value: int, data_or_length: Any, timeout: int = CONTROL_TIMEOUT
+        self, request_type: int, request: int, value: int, data_or_length: Any, timeout: int = _CONTROL_TIMEOUT
     ) -> Any:
         try:
             return self._device.ctrl_transfer(request_type, request, value, self._number, data_or_length, timeout)
@@ -321,7 +300,7 @@ class UsbTransport:
             return
         address = self._out.bEndpointAddress
         try:
-            self._persist(address, lambda: self._device.write(address, report, timeout))
+            bus.retry_after_stall(self._device, address, lambda: self._device.write(address, report, timeout))
         except OSError as error:
             raise failure(error, "an output report", after_stall=AGAIN) from error
 
@@ -329,21 +308,12 @@ class UsbTransport:
         """Return the next input report, None after `timeout` [s] without a report."""
         address, size = self._in.bEndpointAddress, self._in.wMaxPacketSize
         try:
-            return bytes(self._persist(address, lambda: self._device.read(address, size, _milliseconds(timeout))))
+            transfer = partial(self._device.read, address, size, _milliseconds(timeout))
+            return bytes(bus.retry_after_stall(self._device, address, transfer))
         except OSError as error:
             if trouble_of(error) is Trouble.TIMEOUT:
                 return None
             raise failure(error, "an input report", after_stall=AGAIN) from error
-
-    def _persist(self, address: int, transfer: Any) -> Any:
-        """Run `transfer` and return its result. If the pipe has stalled, clear it and retry once."""
-        try:
-            return transfer()
-        except OSError as error:
-            if trouble_of(error) is not Trouble.STALL:
-                raise
-        self._device.clear_halt(address)
-        return transfer()
 
     def close(self) -> None:
         """Release the interface and reattach the kernel's driver.
@@ -367,7 +337,7 @@ class UsbTransport:
             with contextlib.suppress(OSError, NotImplementedError):  # removed, or a system without kernel drivers
                 step(*arguments)
         if self._guard is not None and self._taken:
-            self._guard.hand_over(HAND_OVER)
+            self._guard.hand_over(_HAND_OVER)
         elif self._guard is not None:
             self._guard.dismiss()
 
@@ -388,8 +358,7 @@ def open_usb(device: Any, *, real: bool) -> UsbTransport:
     import usb.util
 
     try:
-        _configure(device)
-        for interface in device.get_active_configuration():
+        for interface in bus.active_configuration(device):
             if not is_candidate(interface):
                 continue
             transport = UsbTransport(device, interface, real=real)
@@ -398,33 +367,15 @@ def open_usb(device: Any, *, real: bool) -> UsbTransport:
             transport.close()
     except usb.core.USBError as error:
         usb.util.dispose_resources(device)
-        raise _refusal(device, error) from error
+        identity, node = identity_of(device), node_of(device)
+        reason = f"the stick {identity} could not be opened ({error.strerror or error}): {AGAIN}."
+        if error.errno in DENIED:
+            reason = not_permitted(identity, node)
+        elif error.errno == errno.EBUSY:
+            reason = busy(identity, node)
+        elif trouble_of(error) is Trouble.UNPLUGGED:
+            reason = f"the stick {identity} was unplugged while it was being opened: plug it in, start again."
+        raise DeviceOpenError(reason) from error
     raise DeviceOpenError(
         f"the device {identity_of(device)} has no interface that plays forces (class Physical Interface Device)."
     )
-
-
-def _configure(device: Any) -> None:
-    """Select the only configuration if none is selected. Selecting it again would reset the device."""
-    import usb.core
-
-    try:
-        device.get_active_configuration()
-    except usb.core.USBError as error:
-        if error.errno is not None:
-            raise
-        device.set_configuration()
-
-
-def _refusal(device: Any, error: OSError) -> DeviceOpenError:
-    """Return the error for a device that cannot be claimed."""
-    identity, node = identity_of(device), node_of(device)
-    if error.errno in DENIED:
-        return DeviceOpenError(not_permitted(identity, node))
-    if error.errno == errno.EBUSY:
-        return DeviceOpenError(busy(identity, node))
-    if trouble_of(error) is Trouble.UNPLUGGED:
-        return DeviceOpenError(
-            f"the stick {identity} was unplugged while it was being opened: plug it in, start again."
-        )
-    return DeviceOpenError(f"the stick {identity} could not be opened ({error.strerror or error}): {AGAIN}.")

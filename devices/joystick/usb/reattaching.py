@@ -20,8 +20,7 @@ PATIENCE = 5.0
 PAUSE = 5e-3
 """Pause between two attempts [s]."""
 
-_CALL = struct.Struct("@iiP")
-"""Interface, request code, and no data."""
+_CALL = struct.Struct("@iiP")  # interface, request code, and no data
 
 _INTERFACE_CALL = 3 << 30 | _CALL.size << 16 | ord("U") << 8 | 18
 _CONNECT = ord("U") << 8 | 23

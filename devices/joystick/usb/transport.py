@@ -11,7 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from devices.common.bus import GONE, GROUP, RULES_FILE, Node, TransferError, Trouble, device_rules, trouble_of
+from devices.common import bus
+from devices.common.bus import GONE, TransferError, Trouble, trouble_of
 
 WRITE_TIMEOUT = 0.04
 """Timeout of an output report [s]. Two timeouts are reported to the run within 100 ms."""
@@ -85,34 +86,27 @@ class Transport(Protocol):
     @property
     def link(self) -> Link:
         """Properties of the stick."""
-        ...
 
     def get_feature(self, report_id: int, length: int) -> bytes:
         """Return a feature report of `length` bytes including its number."""
-        ...
 
     def get_input(self, report_id: int, length: int) -> bytes:
         """Request an input report of `length` bytes including its number. Not every device supports this."""
-        ...
 
     def set_feature(self, report: bytes) -> None:
         """Send a feature report."""
-        ...
 
     def write(self, report: bytes) -> None:
         """Send an output report and wait until the device has received it, at most `WRITE_TIMEOUT`."""
-        ...
 
     def read(self, timeout: float) -> bytes | None:
         """Return the next input report; None after `timeout` [s] without a report."""
-        ...
 
     def close(self) -> None:
         """Return the stick to the operating system in any state. A second call has no effect.
 
         It takes at most a fraction of a second, even if the stick or the system does not respond.
         """
-        ...
 
 
 # --- messages with instructions ---------------------------------------------------------------------------------------
@@ -120,12 +114,7 @@ class Transport(Protocol):
 
 def not_permitted(identity: str, node: str) -> str:
     """Return the message for a stick that the user has no permission to open."""
-    rules = "\n".join(device_rules(identity, (Node.USB, Node.HIDRAW)))
-    return (
-        f"the stick {identity} is there, but may not be opened ({node}: permission denied). Put these lines into "
-        f"{RULES_FILE}:\n{rules}\nthen run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; "
-        "sudo udevadm trigger; and plug the stick in anew."
-    )
+    return bus.not_permitted("stick", identity, node, (bus.Node.USB, bus.Node.HIDRAW))
 
 
 def busy(identity: str, node: str) -> str:

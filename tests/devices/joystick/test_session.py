@@ -682,7 +682,7 @@ def test_largest_force_of_one_effect_is_checked():
 
 def test_emulated_sticks_are_listed_without_looking_at_the_machine(monkeypatch):
     monkeypatch.setattr(finding.hidraw, "hidraw_nodes", lambda root: pytest.fail(f"it looks at {root}"))
-    (stick,) = finding.find_sticks(emulated_stick("openffboard", hand=STILL))
+    (stick,) = finding.usb_sticks(emulated_stick("openffboard", hand=STILL))
     assert stick.speaks_pid
 
 

@@ -25,7 +25,7 @@ from devices.joystick.device import PidJoystick
 from devices.joystick.parameters import build_parameters, write_parameters
 from devices.joystick.streaming import SETTLED
 from devices.joystick.usb import finding, hidraw, libusb
-from devices.joystick.usb.finding import connect, find_sticks, usb_sticks
+from devices.joystick.usb.finding import connect, hidraw_sticks, usb_sticks
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
 from tests.contract import DeviceContract
 from tests.devices.joystick.doubles import STICKS, STILL, FakeTransport, make
@@ -376,7 +376,7 @@ def test_hidraw_lists_sticks_where_libusb_fails(error, tmp_path, monkeypatch):
     monkeypatch.setattr(bus, "libusb_backend", broken)
     transport = by_hidraw(monkeypatch, tmp_path)
     assert connect("045e:001b", "42") is transport
-    assert [stick.name for stick in find_sticks(root=tmp_path)] == ["SideWinder"]
+    assert [stick.name for stick in hidraw_sticks(tmp_path)] == ["SideWinder"]
     with pytest.raises(DeviceOpenError):
         connect("045e:001b", "42", "usb")
 

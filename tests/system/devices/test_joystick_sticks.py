@@ -15,7 +15,7 @@ from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import EmulatedStick, EmulatedUsbBackend, emulated_stick
 from devices.joystick.device import PidJoystick
 from devices.joystick.parameters import build_parameters, format_parameters
-from devices.joystick.usb.finding import choose, find_sticks, usb_sticks
+from devices.joystick.usb.finding import choose, usb_sticks
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
 from haptics.files import parse_toml
 from tests.contract import DeviceContract
@@ -84,7 +84,7 @@ def test_message_names_the_sticks_that_are_plugged_in():
 @pytest.mark.parametrize("profile", PROFILES)
 def test_found_stick_has_its_identity_and_intervals(profile):
     backend = emulated_stick(profile, hand=STILL)
-    (found,) = find_sticks(backend)
+    (found,) = usb_sticks(backend)
     truth = backend.sticks[0].truths["device"]
     assert found.identity == f"{truth['vendor_id']:04x}:{truth['product_id']:04x}"
     assert (found.serial, found.name) == (truth["serial"], truth["name"])
@@ -95,7 +95,7 @@ def test_found_stick_has_its_identity_and_intervals(profile):
 
 
 def test_found_stick_without_permission_lists_the_udev_rule():
-    (found,) = find_sticks(emulated_stick("openffboard", hand=STILL, faults=["no-permission@0"]))
+    (found,) = usb_sticks(emulated_stick("openffboard", hand=STILL, faults=["no-permission@0"]))
     assert found.serial is None
     assert "idVendor" in found.missing[0]
 
