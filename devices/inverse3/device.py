@@ -11,29 +11,11 @@ from typing import Any, ClassVar
 
 from devices.common.exchange import ExchangeDriver, ExchangeSettings
 from devices.common.velocity import fill_velocity, prepare_velocity
-from devices.inverse3 import guardian
+from devices.inverse3 import guardian, service, websocket
 from devices.inverse3.exchange import NAME, REST_PATIENCE, ServiceExchange, choose, require_usable
 from devices.inverse3.kernels import CHANNELS, INVERSE3, give_inverse3, take_inverse3
-from devices.inverse3.service import (
-    ADDRESS,
-    KINDS,
-    MessageError,
-    find_reading,
-    force_template,
-    parse_inventory,
-    set_up_message,
-)
-from devices.inverse3.websocket import (
-    Address,
-    CloseCode,
-    Connection,
-    ConnectionLost,
-    HandshakeError,
-    Opcode,
-    close_payload,
-    encode,
-    parse_address,
-)
+from devices.inverse3.service import ADDRESS, KINDS, MessageError, force_template
+from devices.inverse3.websocket import Address, CloseCode, Connection, ConnectionLost, Opcode, parse_address
 from haptics.clock import Clock, pause
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
 from haptics.settings import bounded, choice, documented, string, unrestricted
@@ -41,17 +23,14 @@ from haptics.settings import bounded, choice, documented, string, unrestricted
 PLANES = {"xy": (0, 1, 2), "xz": (0, 2, 1), "yz": (1, 2, 0)}
 """Indices of the service's axes for x, y and the held axis, by plane."""
 
-PRESETS = ("arm_front_centered", "led_front_centered", "arm_front", "led_front", "defaults")
-"""Names that the service uses for the placement of origin and axes."""
+# Placement of origin and axes, by the service's names.
+_PRESETS = ("arm_front_centered", "led_front_centered", "arm_front", "led_front", "defaults")
 
-READY_PAUSE = 0.02
-"""Time between two polls of a device that is not ready yet [s]."""
+_READY_PAUSE = 0.02  # time between two polls of a device that is not ready yet [s]
 
-CLOSE_PATIENCE = 0.5
-"""Timeout of the service's close frame [s]."""
+_CLOSE_PATIENCE = 0.5  # timeout of the service's close frame [s]
 
-_SLICE = 2e-3
-"""Time between two polls of the connection [s]."""
+_SLICE = 2e-3  # time between two polls of the connection [s]
 
 _POINT = "three numbers such as [0.0, 0.0, 0.0]"
 _FARTHEST = 0.5
@@ -73,7 +52,7 @@ class Inverse3Settings(ExchangeSettings):
         "", allowed="a number such as 049D", doc="number or UUID of the device; may be empty if there is only one"
     )
     kind: str = choice("inverse3", KINDS, doc="type of the device, which determines its workspace")
-    preset: str = choice("arm_front_centered", PRESETS, doc="placement of the device, in the service's terms")
+    preset: str = choice("arm_front_centered", _PRESETS, doc="placement of the device, in the service's terms")
     plane: str = choice("xy", PLANES, doc="axes of the service that become x and y; the third one is held")
     origin: tuple[float, ...] = unrestricted(
         (0.0, 0.0, 0.0), _POINT, doc="middle of the workspace, along the service's three axes [m]"
@@ -99,7 +78,9 @@ class Inverse3Settings(ExchangeSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         point: Any = self.origin
-        if not (isinstance(point, list | tuple) and len(point) == 3 and all(map(_is_near, point))):
+        if not (isinstance(point, list | tuple) and len(point) == 3) or not all(
+            isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= _FARTHEST for part in point
+        ):
             raise ConfigurationError(
                 f"device.origin = {self.origin!r}: must be {_POINT}, each at most {_FARTHEST:g} m from 0."
             )
@@ -115,10 +96,6 @@ class Inverse3Settings(ExchangeSettings):
     def identity(self) -> str:
         """Identity of the device for messages."""
         return self.device_id or "the only device"
-
-
-def _is_near(part: object) -> bool:
-    return isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= _FARTHEST
 
 
 class Inverse3(ExchangeDriver):
@@ -184,35 +161,36 @@ class Inverse3(ExchangeDriver):
                     "start the Haply Hub or the service itself, or set device.address. Or do without one: "
                     "device.emulated=true."
                 ) from error
-            resources.callback(connection.close, CLOSE_PATIENCE)
+            resources.callback(connection.close, _CLOSE_PATIENCE)
             device_id = self._set_up(connection)
             exchange = ServiceExchange(connection, device_id, own, own.reply_timeout)
             mask, line = os.urandom(4), connection.socket.fileno()
-            frames = (Opcode.TEXT, _no_force(device_id)), (Opcode.CLOSE, close_payload(CloseCode.NORMAL))
-            words = [str(line), *(encode(opcode, payload, mask).hex() for opcode, payload in frames)]
+            goodbye = websocket.close_payload(CloseCode.NORMAL)
+            frames = (Opcode.TEXT, _no_force(device_id)), (Opcode.CLOSE, goodbye)
+            words = [str(line), *(websocket.encode(opcode, payload, mask).hex() for opcode, payload in frames)]
             self._safeguard(exchange, resources, guardian.__file__, words, line)
             if not exchange.come_to_rest():
                 raise ConnectionLost(f"the service did not answer within {REST_PATIENCE:g} s")
             return exchange
-        except (ConnectionLost, HandshakeError, MessageError) as error:
+        except (ConnectionLost, websocket.HandshakeError, MessageError) as error:
             raise DeviceOpenError(f"{NAME}: {error}; is this the Haply service, version 3.5 or later?") from error
 
     def _set_up(self, connection: Connection) -> str:
         """Select the device, set it up and wait until it is ready; return its number."""
         own, latest = self.settings, time.monotonic() + self.settings.patience
-        device = choose(parse_inventory(_next_text(connection, latest)), own.device_id)
+        device = choose(service.parse_inventory(_next_text(connection, latest)), own.device_id)
         require_usable(device, own.kind)
-        message = set_up_message(device.device_id, own.preset)
+        message = service.set_up_message(device.device_id, own.preset)
         while True:
             connection.send(message)
             answered = max(latest, time.monotonic() + own.reply_timeout)
-            trouble = find_reading(_next_text(connection, answered), device.device_id).trouble
+            trouble = service.find_reading(_next_text(connection, answered), device.device_id).trouble
             if not trouble:
                 return device.device_id
             if time.monotonic() > latest:
                 raise DeviceOpenError(f"{NAME}: the device {device.device_id} {trouble}.")
             message = _no_force(device.device_id)
-            pause(READY_PAUSE)
+            pause(_READY_PAUSE)
 
 
 def _no_force(device_id: str) -> bytes:

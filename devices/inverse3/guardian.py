@@ -45,16 +45,11 @@ def come_to_rest(line: socket.socket, zero: bytes, goodbye: bytes) -> bool:
     answered = bool(select.select((line,), (), (), PATIENCE)[0] and line.recv(_BLOCK))
     with contextlib.suppress(OSError):
         line.sendall(goodbye)
-        _hang_up(line)
+        line.shutdown(socket.SHUT_WR)
+        latest = time.monotonic() + PATIENCE
+        while time.monotonic() < latest and line.recv(_BLOCK):  # until the service hangs up, so that no data is lost
+            pass
     return answered
-
-
-def _hang_up(line: socket.socket) -> None:
-    """Wait briefly for the service to close its side, so that no sent data is lost."""
-    line.shutdown(socket.SHUT_WR)
-    latest = time.monotonic() + PATIENCE
-    while time.monotonic() < latest and line.recv(_BLOCK):
-        pass
 
 
 def prepare(words: list[str]) -> Callable[[], int]:

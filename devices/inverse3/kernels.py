@@ -6,17 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from devices.common.kernels import (
-    accept,
-    begin_sample,
-    copy_sample,
-    estimate_velocity,
-    exchange_fields,
-    send_command,
-)
+from devices.common.kernels import accept, begin_sample, copy_sample, estimate_velocity, exchange_fields, send_command
 from devices.common.velocity import VELOCITY, update_velocity
 from devices.inverse3.exchange import ServiceExchange
 from haptics.jit import kernel, merged_kernel
+from haptics.records import fields
 
 APPROACH = 0.05
 """Speed at which the held axis is moved from its initial position to the plane [m/s]."""
@@ -26,13 +20,7 @@ INVERSE3 = np.dtype(
         *exchange_fields(ServiceExchange.sample_size, ServiceExchange.command_size),
         ("axes", "<i8", (3,)),
         ("middle", "<f8", (3,)),
-        ("period", "<f8"),
-        ("hold_stiffness", "<f8"),
-        ("hold_damping", "<f8"),
-        ("hold_limit", "<f8"),
-        ("height", "<f8"),
-        ("held_at", "<f8"),
-        ("hold_force", "<f8"),
+        *fields("<f8", "period hold_stiffness hold_damping hold_limit height held_at hold_force"),
         ("lift", VELOCITY),
     ]
 )

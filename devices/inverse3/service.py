@@ -32,8 +32,7 @@ keep the cursor.
 PROFILE = "haptics:friction"
 """Name of this client, which the service's hub displays."""
 
-_LARGEST = 1e6
-"""Largest plausible number of metres or newtons."""
+_LARGEST = 1e6  # largest plausible number of metres or newtons
 
 Vector3 = tuple[float, float, float]
 
@@ -146,22 +145,22 @@ def parse_inventory(text: str) -> list[Listed]:
     MessageError
         If it is not an inventory.
     """
-    return [_listed(device) for device in parse(text)]
-
-
-def _listed(device: Mapping[str, Any]) -> Listed:
-    config, state, status = (_table(device, name) for name in ("config", "state", "status"))
-    uuid = _table(config, "device_info").get("uuid")
-    names = (device["device_id"], config.get("extended_device_id"), uuid)
-    scales = (_scale(_table(config, "mount")), _scale(_table(state, "transform")))
-    x, y, z = (mount * transform for mount, transform in zip(*scales, strict=True))
-    return Listed(
-        device_id=device["device_id"],
-        names=tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name)),
-        kind=str(config.get("type", "")),
-        status={word: value for word, value in status.items() if isinstance(value, bool)},
-        scale=(x, y, z),
-    )
+    found = []
+    for device in parse(text):
+        config, state, status = (_table(device, name) for name in ("config", "state", "status"))
+        uuid = _table(config, "device_info").get("uuid")
+        names = (device["device_id"], config.get("extended_device_id"), uuid)
+        scales = (_scale(_table(config, "mount")), _scale(_table(state, "transform")))
+        x, y, z = (mount * transform for mount, transform in zip(*scales, strict=True))
+        listed = Listed(
+            device_id=device["device_id"],
+            names=tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name)),
+            kind=str(config.get("type", "")),
+            status={word: value for word, value in status.items() if isinstance(value, bool)},
+            scale=(x, y, z),
+        )
+        found.append(listed)
+    return found
 
 
 def find_reading(text: str, device_id: str) -> Reading:
@@ -178,27 +177,22 @@ def find_reading(text: str, device_id: str) -> Reading:
             position = _vector(state.get("cursor_position"))
             if not math.isfinite(sum(position)):
                 raise MessageError(f"the service does not say where the cursor of {device_id} is")
-            return Reading(position, _vector(state.get("current_cursor_force")), _trouble(status, state))
+            # missing values are no reason, nor is ``in_use``, because this driver itself uses the device
+            trouble = next((words for word, words in _TROUBLES.items() if status.get(word) is False), "")
+            if _scale(_table(state, "transform")) != _UNIT_SCALE:
+                trouble = _STRETCHED
+            return Reading(position, _vector(state.get("current_cursor_force")), trouble)
     raise MessageError(f"the device {device_id} is no longer there: has its cable come off?")
 
 
-def _trouble(status: Mapping[str, Any], state: Mapping[str, Any]) -> str:
-    """Return the reason why a device cannot be used, empty if none; missing values are no reason.
-
-    ``in_use`` is ignored, because this driver itself uses the device.
-    """
-    if _scale(_table(state, "transform")) != _UNIT_SCALE:
-        return "has a stretched space: another program navigates with it, or its workspace transform must be reset"
-    return next((words for word, words in _TROUBLES.items() if status.get(word) is False), "")
-
-
+_STRETCHED = "has a stretched space: another program navigates with it, or its workspace transform must be reset"
+# Status name, in the order of validation, to the meaning of a false value.
 _TROUBLES = {
     "power_supply": "has no power: plug in its power supply",
     "calibrated": "is not calibrated: put the grip into its inkwell and wait for the light, or follow the Haply Hub",
     "started": "has not been started by the service: look at it in the Haply Hub",
     "ready": "is not ready: look at it in the Haply Hub",
 }
-"""Status name, in the order of validation, to the meaning of a false value."""
 
 
 def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -28,13 +28,11 @@ from haptics.errors import HapticError
 LARGEST = 1 << 20
 """Maximum length of a message [byte], far more than an inventory of many devices needs."""
 
-LARGEST_CONTROL = 125
-"""Maximum payload of a ping, pong or close frame [byte], section 5.5."""
+_LARGEST_CONTROL = 125  # maximum payload of a ping, pong or close frame [byte], section 5.5
 
 _FINAL, _RESERVED, _OPCODE = 0x80, 0x70, 0x0F
 _MASKED, _LENGTH = 0x80, 0x7F
-_SHORT, _LONG = 126, 127
-"""Length codes that announce a length of 16 or 64 bits."""
+_SHORT, _LONG = 126, 127  # length codes that announce a length of 16 or 64 bits
 
 _WORD, _QUAD = struct.Struct("!H"), struct.Struct("!Q")
 
@@ -129,11 +127,11 @@ class FrameReader:
     def __init__(self, largest: int = LARGEST) -> None:
         self._largest = largest
         self._input = bytearray()
-        self._kind: Opcode | None = None
+        self._unfinished = False
         self._parts = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """Process bytes and yield the messages that are complete.
+        """Process bytes and yield the messages that are complete; a text may come in fragments, section 5.4.
 
         Raises
         ------
@@ -142,9 +140,20 @@ class FrameReader:
         """
         self._input += data
         while (frame := self._next_frame()) is not None:
-            message = self._join(*frame)
-            if message is not None:
-                yield message
+            final, opcode, payload = frame
+            if opcode >= Opcode.CLOSE:
+                yield Message(opcode, payload)
+                continue
+            if (opcode == Opcode.CONTINUATION) != self._unfinished:
+                raise FrameError("a fragment continues nothing, or a message begins within another one")
+            if opcode == Opcode.BINARY:
+                raise FrameError("a binary message came, where only text is spoken")
+            self._parts += payload
+            self._unfinished = not final
+            if final:
+                whole = bytes(self._parts)
+                self._parts.clear()
+                yield Message(Opcode.TEXT, whole)
 
     def _next_frame(self) -> tuple[bool, Opcode, bytes] | None:
         """Return the next frame: whether it is final, its opcode and payload; None if incomplete."""
@@ -160,7 +169,7 @@ class FrameReader:
         except ValueError:
             raise FrameError(f"a frame has the unknown opcode {data[0] & _OPCODE}") from None
         final, length, start = bool(data[0] & _FINAL), data[1] & _LENGTH, 2
-        if opcode >= Opcode.CLOSE and (not final or length > LARGEST_CONTROL):
+        if opcode >= Opcode.CLOSE and (not final or length > _LARGEST_CONTROL):
             raise FrameError("a ping, pong or close is in fragments, or too long")
         if length >= _SHORT:
             number = _WORD if length == _SHORT else _QUAD
@@ -176,22 +185,6 @@ class FrameReader:
         payload = bytes(data[start : start + length])
         del data[: start + length]
         return final, opcode, payload
-
-    def _join(self, final: bool, opcode: Opcode, payload: bytes) -> Message | None:
-        """Append a frame to the preceding fragments; return the message if it is complete, section 5.4."""
-        if opcode >= Opcode.CLOSE:
-            return Message(opcode, payload)
-        if (opcode == Opcode.CONTINUATION) != (self._kind is not None):
-            raise FrameError("a fragment continues nothing, or a message begins within another one")
-        if opcode == Opcode.BINARY:
-            raise FrameError("a binary message came, where only text is spoken")
-        self._kind = Opcode.TEXT
-        self._parts += payload
-        if not final:
-            return None
-        whole, self._kind = bytes(self._parts), None
-        self._parts.clear()
-        return Message(Opcode.TEXT, whole)
 
 
 def text_of(message: Message) -> str:
@@ -261,11 +254,6 @@ def request(address: Address, key: bytes) -> bytes:
     return "\r\n".join((*lines, "", "")).encode("ascii")
 
 
-def accept_of(key: bytes) -> str:
-    """Return the expected Sec-WebSocket-Accept value for a `key`, section 4.2.2."""
-    return base64.b64encode(hashlib.sha1(key + _MAGIC).digest()).decode("ascii")
-
-
 def split_head(data: bytes) -> tuple[bytes, bytes] | None:
     """Split an answer into its head and the remaining data; return None if the head is incomplete.
 
@@ -281,7 +269,7 @@ def split_head(data: bytes) -> tuple[bytes, bytes] | None:
 
 
 def check_answer(head: bytes, key: bytes) -> None:
-    """Validate that the `head` of an answer accepts a WebSocket, section 4.1.
+    """Validate that the `head` of an answer accepts a WebSocket for a `key`, sections 4.1 and 4.2.2.
 
     Raises
     ------
@@ -299,7 +287,8 @@ def check_answer(head: bytes, key: bytes) -> None:
             raise HandshakeError("its answer to the handshake cannot be read")
         fields[name.strip().lower()] = value.strip()
     upgraded = fields.get("upgrade", "").lower() == "websocket" and "upgrade" in fields.get("connection", "").lower()
-    if not upgraded or fields.get("sec-websocket-accept") != accept_of(key):
+    accepted = base64.b64encode(hashlib.sha1(key + _MAGIC).digest()).decode("ascii")
+    if not upgraded or fields.get("sec-websocket-accept") != accepted:
         raise HandshakeError("its answer to the handshake is not that of a WebSocket server")
     if "sec-websocket-extensions" in fields or "sec-websocket-protocol" in fields:
         raise HandshakeError("it selected an extension that was not offered")
@@ -308,8 +297,7 @@ def check_answer(head: bytes, key: bytes) -> None:
 # --- connection -------------------------------------------------------------------------------------------------------
 
 _BLOCK = 65536
-_SLICE = 2e-3
-"""Pause between two polls during the handshake [s], so that it can be cancelled."""
+_SLICE = 2e-3  # pause between two polls during the handshake [s], so that it can be cancelled
 
 
 class ConnectionLost(HapticError):

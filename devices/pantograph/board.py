@@ -33,8 +33,7 @@ from haptics.errors import HapticError
 DEVICE_ID = 5
 """Number of the mechanism on the board; any number from 1 to 255 that is not a command."""
 
-FASTEST = 12_000.0
-"""Maximum plausible speed of a link [degree/s]: 10 m/s at 50 mm."""
+_FASTEST = 12_000.0  # maximum plausible speed of a link [degree/s]: 10 m/s at 50 mm
 
 SLACK = 2.0
 """Plausible jump of an angle at any time [degree]."""
@@ -44,8 +43,7 @@ ATTEMPTS = 3
 
 _SETUP, _MOVE = 1, 2
 _TURN = 360.0
-_TURNS = 4
-"""Number of distinct turn offsets; more would cost precision of the angles."""
+_TURNS = 4  # number of distinct turn offsets; more would cost precision of the angles
 
 
 class WireError(HapticError):
@@ -201,7 +199,7 @@ class Board(Exchange):
         """Return the angles of the next reply if they are plausible."""
         reply = guardian.read_up_to(self._port, REPLY_LENGTH, patience)
         left, right = (angle - _TURN * self._turns for angle in parse_reply(self._mechanism.ports, reply))
-        reach = min(FASTEST * (time.monotonic() - self._time) + SLACK, 0.5 * _TURN)
+        reach = min(_FASTEST * (time.monotonic() - self._time) + SLACK, 0.5 * _TURN)
         if max(abs(left - self.angles[0]), abs(right - self.angles[1])) > reach:
             raise WireError(f"the board sent angles of {left:.6g} and {right:.6g} degrees, too far from the last ones")
         self.angles, self._time = (left, right), self._asked  # request time: a reply may have waited in the port
@@ -240,22 +238,19 @@ class Board(Exchange):
             return now, *self.transfer(command)
         except WireError as error:
             self.resyncs += 1
-            self._recover()  # also after the last allowed failure
+            for attempt in range(1, ATTEMPTS + 1):  # also after the last allowed failure
+                self.check_guardian()
+                try:
+                    self.resynchronise()
+                    break
+                except WireError as failure:
+                    if attempt == ATTEMPTS:
+                        raise WireError(f"{failure}, and could not be resynchronised") from failure
             if self.resyncs > self._most_resyncs:
                 raise ExchangeEnded(
                     f"{error}, for the {self.resyncs}. time; check its cable, home the arms and start again."
                 ) from error
         return None
-
-    def _recover(self) -> None:
-        for attempt in range(1, ATTEMPTS + 1):
-            self.check_guardian()
-            try:
-                self.resynchronise()
-                return
-            except WireError as error:
-                if attempt == ATTEMPTS:
-                    raise WireError(f"{error}, and could not be resynchronised") from error
 
     def come_to_rest(self) -> bool:
         """Set the torques to zero and reset the board; return True if it confirmed that."""

@@ -22,8 +22,7 @@ from haptics.settings import bounded, choice, documented, flag, string
 STILL = 1.0
 """Maximum distance of the arms from the home pose during homing [degree]."""
 
-SAMPLE_PAUSE = 2e-3
-"""Time between two measurements of the angles while opening [s]."""
+_SAMPLE_PAUSE = 2e-3  # time between two measurements of the angles while opening [s]
 
 
 @documented
@@ -43,11 +42,7 @@ class PantographSettings(ExchangeSettings):
         30.0, minimum=0.1, maximum=600.0, unit="s", doc="time to bring the handle into the workspace"
     )
     reply_timeout: float = bounded(
-        0.05,
-        minimum=5e-3,
-        maximum=0.5,
-        unit="s",
-        doc="time without an answer after which the protocol is out of step",
+        0.05, minimum=5e-3, maximum=0.5, unit="s", doc="time without an answer after which the protocol is out of step"
     )
     resyncs: int = bounded(3, minimum=0, maximum=1000, doc="largest number of resynchronisations in a run")
 
@@ -126,11 +121,6 @@ class Pantograph(ExchangeDriver):
             )
         super().open()
 
-    @property
-    def resyncs(self) -> int:
-        """Number of resynchronisations since the board was opened."""
-        return self._exchange.resyncs if isinstance(self._exchange, Board) else 0
-
     def _fault_error(self, fault: int) -> DeviceFault:
         if fault != NO_LINKAGE:
             return super()._fault_error(fault)
@@ -168,11 +158,11 @@ class Pantograph(ExchangeDriver):
         own, mechanism = self.settings, self._mechanism
 
         def angles() -> tuple[float, ...]:
-            pause(SAMPLE_PAUSE)
+            pause(_SAMPLE_PAUSE)
             return board.transfer((0.0, 0.0))
 
         board.resynchronise()
-        for _ in range(max(round(own.hold / SAMPLE_PAUSE), 1)):
+        for _ in range(max(round(own.hold / _SAMPLE_PAUSE), 1)):
             if max(abs(angle - home) for angle, home in zip(angles(), mechanism.home, strict=True)) > STILL:
                 raise DeviceOpenError(
                     f"{self.name}: the arms moved while they were being homed. Hold them still at the home pose "

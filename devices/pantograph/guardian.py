@@ -19,11 +19,10 @@ REPLY_LENGTH = 9
 RESET = bytes(2)
 """Message that clears the set-up of the board; torques remain unchanged."""
 
-COMPLETION = bytes(32)
-"""Enough zeros to complete any message that the board is waiting for; surplus zeros are resets."""
+_COMPLETION = bytes(32)  # enough zeros to complete any message that the board is waiting for; surplus zeros are resets
 
 SETTLING = 5e-3
-"""Time that the board needs to process `COMPLETION` [s]."""
+"""Time that the board needs to process these zeros [s]."""
 
 PATIENCE = 0.1
 """Timeout of an answer while the torques are set to zero [s]."""
@@ -80,7 +79,7 @@ def discard_input(port: int) -> None:
 
 def resynchronise(port: int, setup: bytes) -> None:
     """Complete any unfinished message of the board and set it up again. Raises `OSError`."""
-    write_all(port, COMPLETION)
+    write_all(port, _COMPLETION)
     time.sleep(SETTLING)
     discard_input(port)
     write_all(port, setup)

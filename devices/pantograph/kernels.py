@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.kernels import (
-    accept,
-    begin_sample,
-    copy_sample,
-    estimate_velocity,
-    exchange_fields,
-    send_command,
-)
+from devices.common.kernels import accept, begin_sample, copy_sample, estimate_velocity, exchange_fields, send_command
 from devices.common.linkage import close_linkage, motor_torques
 from devices.pantograph.board import Board
 from devices.pantograph.mechanisms import CLEARANCE, MAX_TORQUE, Mechanism
@@ -27,8 +20,8 @@ _torques = kernel(motor_torques)
 NO_LINKAGE = 3
 """Additional value of ``fault``: the mechanism cannot have the measured angles."""
 
+# Record fields for the arguments of `close_linkage`, in order; NumPy reserves the name ``base``.
 _SHAPE = ("left_inner", "left_outer", "right_outer", "right_inner", "motor_distance", "side")
-"""Record fields for the arguments of `close_linkage`, in order; NumPy reserves the name ``base``."""
 
 PANTOGRAPH = np.dtype(
     [

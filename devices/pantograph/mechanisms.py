@@ -9,16 +9,7 @@ import numpy as np
 
 from devices.common.linkage import FiveBar
 
-IDENTITIES = (
-    "2341:804d",
-    "2341:824d",
-    "2a03:804e",
-    "03eb:2157",
-    "2341:003e",
-    "2a03:003e",
-    "2341:003d",
-    "2a03:003d",
-)
+IDENTITIES = ("2341:804d", "2341:824d", "2a03:804e", "03eb:2157", "2341:003e", "2a03:003e", "2341:003d", "2a03:003d")
 """USB identities (vendor:product) of the Arduino Zero, M0 and Due boards that serve as hAPI boards."""
 
 MAX_TORQUE = 0.123

@@ -357,7 +357,6 @@ ANSWER = (
 
 
 def test_accept_key_matches_the_rfc():
-    assert websocket.accept_of(KEY) == ACCEPT
     check_answer(ANSWER.encode(), KEY)
     check_answer(ANSWER.replace("Upgrade:", "UPGRADE:").replace("websocket", "WebSocket").encode(), KEY)
 

@@ -107,7 +107,7 @@ def test_connection_that_was_reset_is_lost_on_sending():
 
     with answering(act) as address:
         connection = connected(address)
-        with pytest.raises(ConnectionLost, match="the service is gone"):
+        with pytest.raises(ConnectionLost, match="the connection to the service failed"):
             for _ in range(1000):
                 connection.send(b"?")
                 time.sleep(1e-3)
@@ -123,7 +123,7 @@ def test_connection_that_takes_no_data_is_lost():
 
     with answering(act) as address:
         connection = connected(address, patience=0.3)
-        with pytest.raises(ConnectionLost, match="takes nothing any more"):
+        with pytest.raises(ConnectionLost, match="accepts no more data"):
             for _ in range(10_000):
                 connection.send(bytes(60_000))
         connection.close(0.1)

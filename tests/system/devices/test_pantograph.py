@@ -212,10 +212,10 @@ def test_lost_byte_costs_one_exchange(board, fault, values):
         exercise(device, 0.05)
         for count, value in enumerate(values, 1):
             setattr(board, fault, value)
-            wait_until(lambda count=count: device.resyncs == count)
+            wait_until(lambda count=count: device._exchange.resyncs == count)
             wait_until(lambda: exercise(device, 0.02) or any(board.firmware.torques))
             exercise(device, 0.05)
-            assert device.resyncs == count
+            assert device._exchange.resyncs == count
             np.testing.assert_allclose(device.read().position, board.handle, atol=1e-3)
             np.testing.assert_allclose(board.force, (0.2, 0.1), atol=0.01)
 
@@ -223,7 +223,7 @@ def test_lost_byte_costs_one_exchange(board, fault, values):
 def test_repeated_loss_of_synchronisation_ends_the_run_without_torque(board):
     with driven(board, resyncs=1) as device:
         board.lose_reply_byte = 0
-        wait_until(lambda: device.resyncs == 1)
+        wait_until(lambda: device._exchange.resyncs == 1)
         wait_until(lambda: exercise(device, 0.02) or any(board.firmware.torques))  # in step again
         board.lose_request_byte = 9  # the board waits for it and keeps its torques
         with pytest.raises(DeviceFault, match=r"pantograph: .*home the arms and start again"):
@@ -241,7 +241,7 @@ def test_late_reply_is_an_old_sample(board):
                 device.write(np.array((0.2, 0.1)))
                 oldest = max(device._clock.elapsed() - device.read().time, oldest)
             wait_until(lambda: device._clock.elapsed() - device.read().time < device.spec.max_sample_age)
-        assert device.resyncs == 0
+        assert device._exchange.resyncs == 0
 
 
 # --- the exchange thread ---------------------------------------------------------------------------------------------
@@ -352,13 +352,13 @@ def test_timed_faults_repeat_for_every_host():
     faults = [f"{name}@{0.1 + 0.5 * k}+0.15" for k, name in enumerate(names)]
     with HapiBoard(hand=holding([0.0, 0.0]), faults=faults) as board:
         with driven(board, resyncs=len(names)) as device:
-            wait_until(lambda: exercise(device, 0.02) or device.resyncs == len(names))
+            wait_until(lambda: exercise(device, 0.02) or device._exchange.resyncs == len(names))
             exercise(device, 0.1)
-            assert device.resyncs == len(names)
+            assert device._exchange.resyncs == len(names)
             np.testing.assert_allclose(device.read().position, board.handle, atol=1e-3)
         wait_until(lambda: board._away)
         with driven(board) as device:
-            wait_until(lambda: device.resyncs)
+            wait_until(lambda: device._exchange.resyncs)
 
 
 # --- the guardian ----------------------------------------------------------------------------------------------------
