@@ -51,8 +51,7 @@ from matplotlib.figure import Figure
 from apps.reproduce.outcome import Bound, Outcome, Row, derived, guard
 from apps.reproduce.planar import Array
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PALE, SKY, dress
-from devices.arm.flatness.control import FeedForwardServo
-from devices.arm.flatness.joint import ElasticJoint, feed_forward
+from devices.arm.flatness.joint import ElasticJoint, FeedForwardServo, feed_forward
 from devices.arm.flatness.laws import LostMotion, RampBacklash, SmoothBacklash, SmoothCoulomb, Stiffness
 from devices.arm.flatness.simulation import Circumstances, JointRun, point_to_point, simulate_joint
 

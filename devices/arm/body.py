@@ -44,13 +44,12 @@ ENCODERS = ("motor", "joint", "both")
 LEAST_CLEARANCE = 0.2
 """Minimum distance of the whole workspace from a singularity, dimensionless; 1 is the largest possible distance."""
 
+# Stiffness [N m/rad] that represents a rigid coupling in a feed-forward whose model has a spring.
 _RIGID_STIFFNESS = 1e9
-"""Stiffness [N m/rad] that represents a rigid coupling in a feed-forward whose model has a spring."""
 
 _KNEE = 4.0
 
-_STRIBECK = 0.8
-"""Ratio of the decay rates at which a hyperbolic tangent best approximates an exponential."""
+_STRIBECK = 0.8  # ratio of the decay rates at which a hyperbolic tangent best approximates an exponential
 
 
 @documented
@@ -101,10 +100,7 @@ class ArmBody:
     coupling: str = choice(
         "gear",
         COUPLINGS,
-        doc=(
-            "coupling of motor and joint: spring with a soft knee, spring behind a gap, gap between hard stops, "
-            "or rigid"
-        ),
+        doc="motor to joint: spring with a soft knee, spring behind a gap, gap between hard stops, or rigid",
     )
     stiffness: float = bounded(
         3e4, above=0.0, maximum=1e9, unit="N m/rad", doc="stiffness of the coupling, seen at the joint"
@@ -238,28 +234,23 @@ class ArmBody:
         """Links in the model of the control."""
         return self._links(self.model_inertia)
 
-    @property
+    @functools.cached_property
     def model_joints(self) -> tuple[ElasticJoint, ElasticJoint]:
         """Smooth elastic joints in the model of the control."""
+        own = self._friction(1.0 + self.asymmetry), self._friction(1.0 - self.asymmetry)
+        laws = own, own
+        if self.friction_parameters:
+            laws = read_joint_friction(self.friction_parameters, "virtual-arm")
         straight = self.coupling in ("rigid", "impact")
         stiffness = _RIGID_STIFFNESS if straight else self.model_stiffness * self.stiffness
         lost = 0.0 if self.coupling == "rigid" else 0.5 * self.lost_motion
         spring = SmoothBacklash(stiffness, lost, _KNEE / self.knee)
         inertia = self.model_inertia * self.rotor_inertia
-        first, second = (ElasticJoint(friction, spring, self.reduction, inertia) for friction in self._model_friction)
+        smooth = (_approximate(*pair, self.model_friction, self.friction_smoothness) for pair in laws)
+        first, second = (ElasticJoint(friction, spring, self.reduction, inertia) for friction in smooth)
         return first, second
 
     # --- private ------------------------------------------------------------------------------------------------------
-
-    @functools.cached_property
-    def _model_friction(self) -> tuple[AsymmetricFriction, AsymmetricFriction]:
-        """Smooth friction of both joints in the model of the control."""
-        own = self._friction(1.0 + self.asymmetry), self._friction(1.0 - self.asymmetry)
-        laws = own, own
-        if self.friction_parameters:
-            laws = read_joint_friction(self.friction_parameters, "virtual-arm")
-        first, second = (_approximate(*pair, self.model_friction, self.friction_smoothness) for pair in laws)
-        return first, second
 
     def _friction(self, part: float) -> Law:
         levels = part * self.kinetic_friction, part * self.static_friction

@@ -21,8 +21,8 @@ from devices.arm.mechanics.linkage import LINKAGE, flange_angle, inverse, jacobi
 from devices.arm.motors import MotorStage, make_stage
 from devices.arm.motors.stage import MOTORS, SILENCE, give_motors, take_motors
 from devices.arm.sensors.force_sensor import SENSOR, ForceSensor, take_reading
-from devices.arm.servo.kernels import refer_motors
-from devices.arm.servo.servo import MotorReferences
+from devices.arm.servo.kernels import refer_address, refer_motors, start_servos
+from devices.arm.servo.servo import new_references
 from devices.arm.settings import ArmSettings, make_sensor
 from devices.common.driver import Driver
 from devices.common.kernels import DRIVER_FIELDS, LOST, NOT_FINITE, record_command, record_time
@@ -31,24 +31,20 @@ from haptics.clock import Clock, pause, raise_if_cancelled
 from haptics.device import Causality, Channel, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.jit import float_at, kernel, merged_kernel, record_at
+from haptics.records import fields
 from haptics.settings import build
 
 NAME = "arm"
 
-AGREE = 1e-3
-"""Maximum distance between two consecutive positions that agree before the first tick [m]."""
+_AGREE = 1e-3  # maximum distance between two consecutive positions that agree before the first tick [m]
 
-AGREE_FORCE = 5.0
-"""Maximum difference between two consecutive forces that agree before the first tick [N]."""
+_AGREE_FORCE = 5.0  # maximum difference between two consecutive forces that agree before the first tick [N]
 
-_FIRST = 1.0
-"""Timeout for two samples that agree [s]."""
+_FIRST = 1.0  # timeout for two samples that agree [s]
 
-_NEWER = 1e-4
-"""Minimum time between two measurements of the force that count as different [s]."""
+_NEWER = 1e-4  # minimum time between two measurements of the force that count as different [s]
 
-_PAUSE = 2e-3
-"""Polling interval while the device is opened [s]."""
+_PAUSE = 2e-3  # polling interval while the device is opened [s]
 
 SENSOR_LOST, SENSOR_SILENT, TOO_FAR = 3, 4, 5
 """Further values of ``fault``: the sensor has failed; the sensor has sent no usable force for too long; the motors
@@ -67,21 +63,15 @@ the axes of the sensor.
 ARM = np.dtype(
     [
         *DRIVER_FIELDS,
-        ("motors", "<i8"),
-        ("sensor", "<i8"),
-        ("servo", "<i8"),
-        ("refer", "<i8"),
-        ("follows", "<i8"),
+        *fields("<i8", "motors sensor servo refer"),
         ("linkage", LINKAGE),
         ("orientation", "<f8", (3, 3)),
-        ("goal", "<f8", (2,)),
-        ("load", "<f8", (2,)),
+        *fields("<f8", "goal load", 2),
     ]
 )
 """Record of the arm's driver. ``motors``, ``sensor`` and ``servo`` are the addresses of their records, and ``refer`` is
-the address of the function that updates the references. Where ``follows`` is not 0, the torque of the references is
-the load alone. ``orientation`` is the orientation of the flange, ``goal`` the joint angles of the latest command
-[rad], and ``load`` the joint torques caused by the hand [N m].
+the address of the function that updates the references. ``orientation`` is the orientation of the flange, ``goal`` the
+joint angles of the latest command [rad], and ``load`` the joint torques caused by the hand [N m].
 """
 
 
@@ -149,7 +139,7 @@ def give_arm(s: Any, x: float, y: float) -> None:
         s.fault = NOT_FINITE
         return
     m = record_at(s.motors, MOTORS)
-    refer_motors(s.servo, s.refer, s.follows != 0, s.goal, s.load, m.command)
+    refer_motors(s.servo, s.refer, s.goal, s.load, m.command)
     if not give_motors(m, s.instant):
         s.fault = TOO_FAR
         return
@@ -193,11 +183,10 @@ class Arm(Driver):
             )
         super().__init__(ARM, (take_arm, give_arm), clock, own.period)
         body, record = self._body, self._record
-        self._references = MotorReferences(
-            own.references, body.model_links, body.model_joints, self._clock.period, body.linkage
-        )
-        record["servo"], record["refer"], record["follows"] = self._references.kernel_arguments
-        body.linkage.fill(record["linkage"])
+        references = own.references, body.model_links, body.model_joints, self._clock.period, body.linkage
+        self._references = new_references(*references)
+        record["servo"], record["refer"] = self._references.ctypes.data, refer_address(self._references)
+        record["linkage"] = body.linkage.record
         self._orientation = record["orientation"][0]
         self._orientation[:] = np.eye(3)
         self._state.channels = record["channels"][0][: sum(size for _, _, size in CHANNELS)]
@@ -228,7 +217,7 @@ class Arm(Driver):
             watchdog=SILENCE + motors.watchdog,
             position_resolution=float(self._body.resolution * np.linalg.norm(jacobian_at_centre, 2)),
             mass=float(np.linalg.eigvalsh(self._body.mass_at(0.0, 0.0))[0]),
-            delay=own.delay_at(self._clock.period),
+            delay=own.delay or 2.0 * self._clock.period,
             servo_frequency=own.servo_frequency or None,
             servo_damping_ratio=own.servo_damping_ratio,
             servo_knows_velocity=True,
@@ -254,13 +243,13 @@ class Arm(Driver):
         if self._stage is not None:
             return
         self._prepare()
-        self._references.start(self._home_angles)  # compile before the motors are enabled
+        start_servos(self._references, np.array(self._home_angles))  # compile before the motors are enabled
         self._begin_log(self.settings.log)
         own, record = self.settings, self._record
         resources = contextlib.ExitStack()
         try:
             far_end, table = self._far_end(resources)
-            stage, sensor = make_stage(own.motor_table, self._clock.period, own.demands, far_end), make_sensor(table)
+            stage, sensor = make_stage(own.motor_table, own.demands, far_end), make_sensor(table)
             record["motors"], record["sensor"] = stage.record.ctypes.data, sensor.record.ctypes.data
             take_pose(record.copy())  # compile before the sensor streams: its samples must not become too old
             sensor.open()
@@ -285,8 +274,7 @@ class Arm(Driver):
             with contextlib.suppress(DeviceFault):  # report the first error
                 resources.close()
             raise
-        first, second = stage.read_angles().tolist()
-        self._references.start((first, second))
+        start_servos(self._references, np.array(stage.read_angles()))
         self._stage, self._sensor, self._resources = stage, sensor, resources
 
     def close(self) -> None:
@@ -329,7 +317,8 @@ class Arm(Driver):
         """Return the error for ``fault`` of motors or sensor."""
         stage, sensor = self._open_parts()
         if fault == TOO_FAR:
-            return stage.too_far(self._record["goal"][0])
+            goal = self._record["goal"][0]
+            return DeviceFault(f"the motors were given the command {goal}: it must be finite, and not that far.")
         if fault in (SENSOR_LOST, SENSOR_SILENT):
             return sensor.trouble(float(sensor.record["age"][0]))
         return DeviceFault(stage.failure)
@@ -374,7 +363,7 @@ class Arm(Driver):
                 stamp, force_stamp = stage.sampled, measured
                 now = np.array((*self._state.position, *reading.wrench[:2]))
                 apart = np.abs(now - before)
-                if max(apart[:2]) < AGREE and max(apart[2:]) < AGREE_FORCE:
+                if max(apart[:2]) < _AGREE and max(apart[2:]) < _AGREE_FORCE:
                     return
                 before = now
             pause(_PAUSE)

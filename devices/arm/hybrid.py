@@ -37,20 +37,14 @@ from devices.arm.servo.fractional import MAX_ORDER, weighted_past, weights
 from haptics.errors import ConfigurationError
 from haptics.friction.laws import warn_if_ambiguous
 from haptics.jit import kernel
-from haptics.records import Rows
+from haptics.records import Rows, fields
 from haptics.settings import bounded, check, documented, flag, unknown_name
 
 CONTROL_FIELDS: list[tuple[Any, ...]] = [
-    ("period", "<f8"),
-    ("target_force", "<f8"),
-    ("target_along", "<f8"),
-    ("position_integral", "<f8"),
-    ("force_integral", "<f8"),
+    *fields("<f8", "period target_force target_along position_integral force_integral"),
     ("holds_weight", "<i8"),
-    ("position_sum", "<f8", (2,)),
-    ("force_sum", "<f8", (2,)),
-    ("position_now", "<i8"),
-    ("force_now", "<i8"),
+    *fields("<f8", "position_sum force_sum", 2),
+    *fields("<i8", "position_now force_now"),
     ("measured_angle", "<f8", (2,)),
     ("measured_force", "<f8"),
     ("torque", "<f8", (2,)),
@@ -60,8 +54,6 @@ CONTROL_FIELDS: list[tuple[Any, ...]] = [
 
 class ControlLaw(ABC):
     """Linear control law: from a sampled error to a torque."""
-
-    integral_gain: float = 0.0
 
     def __post_init__(self) -> None:
         check(self, "law")
@@ -114,10 +106,6 @@ class ProportionalIntegral(ControlLaw):
     integral: float = bounded(minimum=0.0, maximum=1e12, doc="gain a_F of the integral")
     proportional: float = bounded(minimum=0.0, maximum=1e12, doc="gain b_F of the error itself")
 
-    @property
-    def integral_gain(self) -> float:  # type: ignore[override]  # noqa: D102 (inherited)
-        return self.integral
-
     def weights(self, period: float) -> NDArray[np.float64]:  # noqa: D102 (inherited)
         return np.array([self.proportional])
 
@@ -145,11 +133,6 @@ class Hybrid:
 
 
 @kernel
-def _apply(weights: Any, past: Any, now: int, x1: float, x2: float) -> tuple[float, float]:
-    return weighted_past(weights, past[0], now, x1), weighted_past(weights, past[1], now, x2)
-
-
-@kernel
 def control_position(s: Any, weights: Any, past: Any) -> tuple[float, float]:
     """Return C_P[J_c^-1 (0, y_d - y)] and G at the measured angles [N m]; (7a), (8). `past` is (2, n)."""
     q1, q2 = s.measured_angle[0], s.measured_angle[1]
@@ -159,9 +142,8 @@ def control_position(s: Any, weights: Any, past: Any) -> tuple[float, float]:
     e1, e2 = -b * error / determinant, a * error / determinant
     s.position_sum[0] += s.period * e1
     s.position_sum[1] += s.period * e2
-    t1, t2 = _apply(weights, past, s.position_now, e1, e2)
-    t1 += s.position_integral * s.position_sum[0]
-    t2 += s.position_integral * s.position_sum[1]
+    t1 = weighted_past(weights, past[0], s.position_now, e1) + s.position_integral * s.position_sum[0]
+    t2 = weighted_past(weights, past[1], s.position_now, e2) + s.position_integral * s.position_sum[1]
     if s.holds_weight:
         g1, g2 = gravity(s.links, q1, q2)
         return t1 + g1, t2 + g2
@@ -174,9 +156,8 @@ def recall_force(s: Any, weights: Any, past: Any) -> tuple[float, float, float, 
 
     The two parts are separate for loops in which the present force depends on the present torque.
     """
-    t1, t2 = _apply(weights, past, s.force_now, 0.0, 0.0)
-    t1 += s.force_integral * s.force_sum[0]
-    t2 += s.force_integral * s.force_sum[1]
+    t1 = weighted_past(weights, past[0], s.force_now, 0.0) + s.force_integral * s.force_sum[0]
+    t2 = weighted_past(weights, past[1], s.force_now, 0.0) + s.force_integral * s.force_sum[1]
     a, b, _, _ = frame_jacobian(s.links, s.plane, s.measured_angle[0], s.measured_angle[1])
     gain = weights[0] + s.force_integral * s.period
     return t1, t2, gain * a, gain * b
@@ -199,8 +180,7 @@ SENSORS = {"elastic": ELASTIC_FORCE, "sampled": SAMPLED_FORCE, "solved": SOLVED_
 the x'' that the torque of the present sample causes.
 """
 
-RUNAWAY = 1e3
-"""Joint speed at which a run ends [rad/s]."""
+_RUNAWAY = 1e3  # joint speed at which a run ends [rad/s]
 
 LONGEST, MOST_SUBSTEPS, LEAST_BEND = 3600.0, 100_000, 1e-3
 
@@ -209,17 +189,8 @@ LOOP = np.dtype([*PLANT_FIELDS, *CONTROL_FIELDS, ("sensor", "<i8"), ("substeps",
 
 RESULT = np.dtype(
     [
-        ("time", "<f8"),
-        ("force", "<f8"),
-        ("contact_force", "<f8"),
-        ("depth", "<f8"),
-        ("along", "<f8"),
-        ("torque", "<f8", (2,)),
-        ("angle", "<f8", (2,)),
-        ("rotor", "<f8", (2,)),
-        ("speed", "<f8", (2,)),
-        ("load", "<f8", (2,)),
-        ("friction", "<f8", (2,)),
+        *fields("<f8", "time force contact_force depth along"),
+        *fields("<f8", "torque angle rotor speed load friction", 2),
         ("sticking", "<i8", (2,)),
     ]
 )
@@ -263,45 +234,28 @@ def _sense(s: Any, drives: Rows, t1: float, t2: float, k1: float, k2: float) -> 
 
 
 @kernel
-def _read_encoders(s: Any, drives: Rows) -> None:
-    for i in range(2):
-        s.measured_angle[i] = encoder_angle(drives[i], s.angle[i], s.rotor[i])
-
-
-@kernel
-def _stay_here(loop: Rows, drives: Rows) -> None:
-    """Set the target along the surface to the measured position, and the start to the true position."""
-    s = loop[0]
-    _read_encoders(s, drives)
-    s.target_along = frame_position(s, s.measured_angle[0], s.measured_angle[1])[1]
-    s.start_along = frame_position(s, s.angle[0], s.angle[1])[1]
-
-
-@kernel
-def _control(s: Any, drives: Rows, wp: Any, past_p: Any, wf: Any, past_f: Any) -> None:
-    """Sample angles and force, and compute the torques."""
-    _read_encoders(s, drives)
-    p1, p2 = control_position(s, wp, past_p)
-    t1, t2, k1, k2 = recall_force(s, wf, past_f)
-    F = _sense(s, drives, p1 + t1, p2 + t2, k1, k2)
-    s.measured_force = F
-    remember_force(s, past_f)
-    s.torque[0], s.torque[1] = p1 + t1 + k1 * (s.target_force - F), p2 + t2 + k2 * (s.target_force - F)
-    s.position_now = s.position_now + 1 if s.position_now + 1 < len(wp) else 0
-    s.force_now = s.force_now + 1 if s.force_now + 1 < len(wf) else 0
-
-
-@kernel
 def run_loop(loop: Rows, drives: Rows, wp: Any, past_p: Any, wf: Any, past_f: Any, results: Rows) -> int:
     """Run the loop `loop[0]` for up to ``len(results)`` samples; return the number of samples completed.
 
-    The run ends early when a joint is faster than `RUNAWAY`. ``wp``, (n,), and ``wf``, (m,), are the weights of the
-    laws; ``past_p``, (2, n), and ``past_f``, (2, m), their histories.
+    The arm is held at its measured position along the surface. The run ends early when a joint is faster than
+    1000 rad/s. ``wp``, (n,), and ``wf``, (m,), are the weights of the laws; ``past_p``, (2, n), and ``past_f``, (2, m),
+    their histories.
     """
     s = loop[0]
     u, w = np.zeros(2), np.zeros(4)
     for k in range(len(results)):
-        _control(s, drives, wp, past_p, wf, past_f)
+        for i in range(2):
+            s.measured_angle[i] = encoder_angle(drives[i], s.angle[i], s.rotor[i])
+        if k == 0:
+            s.target_along = frame_position(s, s.measured_angle[0], s.measured_angle[1])[1]
+            s.start_along = frame_position(s, s.angle[0], s.angle[1])[1]
+        p1, p2 = control_position(s, wp, past_p)
+        t1, t2, k1, k2 = recall_force(s, wf, past_f)
+        F = s.measured_force = _sense(s, drives, p1 + t1, p2 + t2, k1, k2)
+        remember_force(s, past_f)
+        s.torque[0], s.torque[1] = p1 + t1 + k1 * (s.target_force - F), p2 + t2 + k2 * (s.target_force - F)
+        s.position_now = s.position_now + 1 if s.position_now + 1 < len(wp) else 0
+        s.force_now = s.force_now + 1 if s.force_now + 1 < len(wf) else 0
         r = results[k]
         r.time, r.force, r.contact_force, r.depth = k * s.period, s.measured_force, s.contact_force, contact_offset(s)
         r.along = frame_position(s, s.angle[0], s.angle[1])[1] - s.start_along
@@ -311,7 +265,7 @@ def run_loop(loop: Rows, drives: Rows, wp: Any, past_p: Any, wf: Any, past_f: An
         u[0], u[1] = s.torque[0] / drives[0].ratio, s.torque[1] / drives[1].ratio
         for _ in range(s.substeps):
             step_plant(s, drives, u, w)
-        if not max(abs(s.speed[0]), abs(s.speed[1])) < RUNAWAY:
+        if not max(abs(s.speed[0]), abs(s.speed[1])) < _RUNAWAY:
             return k + 1
     return len(results)
 
@@ -325,7 +279,7 @@ class Run:
     rows : (n,) structured array
         One row of dtype `RESULT` for every sample of the controller, from time 0 on; it ends where the arm ran away.
     ran_away : bool
-        Whether a joint became faster than `RUNAWAY`, which ended the run.
+        Whether a joint became faster than 1000 rad/s, which ended the run.
     """
 
     rows: Rows
@@ -378,60 +332,37 @@ def simulate_hybrid(
     AmbiguousLawWarning
         If a friction law falls so steeply that the torque is not unique at this step size.
     """
-    _check(links, drives, start, force, duration, sensor, substeps)
-    loop = np.zeros(1, LOOP)
-    rows = new_plant(loop, links, drives, surface, start, control.holds_weight)
-    loop["period"], loop["holds_weight"] = control.period, control.holds_weight
-    loop["position_integral"] = control.position.integral_gain
-    loop["force_integral"] = control.force.integral_gain
-    loop["sensor"], loop["substeps"] = SENSORS[sensor], substeps
-    loop["step"] = control.period / substeps
-    loop["target_force"] = force
-    _warn_where_ambiguous(drives, mobilities(loop, rows), control.period / substeps)
-    _stay_here(loop, rows)
-    wp, wf = control.position.weights(control.period), control.force.weights(control.period)
-    results = np.zeros(round(duration / control.period), RESULT)
-    count = run_loop(loop, rows, wp, np.zeros((2, len(wp))), wf, np.zeros((2, len(wf))), results)
-    return Run(results[:count], bool(count < len(results)))
-
-
-def _warn_where_ambiguous(drives: tuple[Drive, Drive], joints: tuple[float, float], step: float) -> None:
-    """Warn about friction laws that fall too steeply for this step size; see `haptics.friction.laws`."""
-    for drive, joint in zip(drives, joints, strict=True):
-        motor = drive.motor
-        shaft = joint * drive.ratio**2 if drive.coupling == "rigid" else step / motor.inertia
-        for law in (drive.friction, drive.backward_friction):
-            if law is not None:
-                warn_if_ambiguous(law, joint, "more substeps", 4)
-        for law in (motor.friction, motor.backward_friction):
-            if law is not None:
-                warn_if_ambiguous(law, shaft, "more substeps", 4)
-
-
-def _check(
-    links: Links,
-    drives: tuple[Drive, Drive],
-    start: tuple[float, float],
-    force: float,
-    duration: float,
-    sensor: str,
-    substeps: int,
-) -> None:
-    numbers = (*start, force, duration)
-    if len(start) != 2 or not np.isfinite(numbers).all() or not 0.0 < duration <= LONGEST:
+    if not np.isfinite((*start, force, duration)).all() or not 0.0 < duration <= LONGEST:
         raise ConfigurationError(
             f"start = {start!r}, force = {force!r}, duration = {duration!r}: must be two finite angles [rad], a finite "
             f"force [N] and a time up to {LONGEST:g} s."
         )
     if sensor not in SENSORS:
         raise unknown_name("sensor", sensor, SENSORS)
-    if isinstance(substeps, bool) or not isinstance(substeps, int) or not 1 <= substeps <= MOST_SUBSTEPS:
+    if not 1 <= substeps <= MOST_SUBSTEPS:
         raise ConfigurationError(f"substeps = {substeps!r}: must be a whole number from 1 to {MOST_SUBSTEPS}.")
-    if len(drives) != 2:
-        raise ConfigurationError(f"drives: must be two, one for each joint, not {len(drives)}.")
     if sensor == "solved" and any(drive.rubs for drive in drives):
         raise ConfigurationError("sensor = 'solved': needs drives without friction; choose 'elastic' or 'sampled'.")
     if not (PlacedLinkage(links.linkage).clearance(start) >= LEAST_BEND).all():
         raise ConfigurationError(
             f"start = {start!r}: the links are in one line there; hybrid control cannot hold that."
         )
+    loop = np.zeros(1, LOOP)
+    rows = new_plant(loop, links, drives, surface, start, control.holds_weight)
+    loop["period"], loop["holds_weight"] = control.period, control.holds_weight
+    loop["position_integral"] = getattr(control.position, "integral", 0.0)
+    loop["force_integral"] = getattr(control.force, "integral", 0.0)
+    loop["sensor"], loop["substeps"] = SENSORS[sensor], substeps
+    loop["step"] = control.period / substeps
+    loop["target_force"] = force
+    for drive, joint in zip(drives, mobilities(loop, rows), strict=True):
+        motor = drive.motor
+        shaft = joint * drive.ratio**2 if drive.coupling == "rigid" else control.period / substeps / motor.inertia
+        laws = (drive.friction, joint), (drive.backward_friction, joint)
+        for law, give in (*laws, (motor.friction, shaft), (motor.backward_friction, shaft)):
+            if law is not None:
+                warn_if_ambiguous(law, give, "more substeps")
+    wp, wf = control.position.weights(control.period), control.force.weights(control.period)
+    results = np.zeros(round(duration / control.period), RESULT)
+    count = run_loop(loop, rows, wp, np.zeros((2, len(wp))), wf, np.zeros((2, len(wf))), results)
+    return Run(results[:count], bool(count < len(results)))

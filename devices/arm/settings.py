@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from devices.arm.body import ArmBody
-from devices.arm.motors.limits import Demands
-from devices.arm.motors.settings import DriveGains, OdriveSettings
+from devices.arm.motors.settings import Demands, DriveGains, OdriveSettings
 from devices.arm.sensors.ati import AtiSettings, AtiWire
 from devices.arm.sensors.force_sensor import ForceSensor, Wire
 from devices.arm.sensors.mounting import STANDARD_GRAVITY, SensorSettings
@@ -31,8 +30,7 @@ SENSORS: dict[str, tuple[type[SensorSettings], Callable[..., Wire]]] = {
 }
 """Force sensors by name: class of the settings, and of the communication."""
 
-_GRID = 33
-"""Number of grid points along each side of the workspace at which the joint speeds are evaluated."""
+_GRID = 33  # number of grid points along each side of the workspace at which the joint speeds are evaluated
 
 
 def make_sensor(table: Mapping[str, Any] | None) -> ForceSensor:
@@ -71,9 +69,7 @@ class ArmSettings(RunSettings):
         None, "a table", doc="the drive and its motors, see below; by default with the reduction of the arm"
     )
     sensor: Any = unrestricted(
-        None,
-        "a table with a name",
-        doc="the force sensor, see below; by default with the handle and gravity of the arm",
+        None, "a table with a name", doc="force sensor, see below; by default with the handle and gravity of the arm"
     )
     servo: Any = unrestricted(None, "a table", doc="references of the motors, see below")
     half_width: float = bounded(0.2, minimum=0.01, maximum=2.0, unit="m", doc="half of the width of the workspace")
@@ -84,11 +80,7 @@ class ArmSettings(RunSettings):
         20.0, above=0.0, maximum=500.0, unit="m/s^2", doc="largest acceleration of the end effector"
     )
     max_following_error: float = bounded(
-        0.02,
-        above=0.0,
-        maximum=1000.0,
-        unit="m",
-        doc="largest distance of the end effector from its reference; 1000 to disable this limit",
+        0.02, above=0.0, maximum=1000.0, unit="m", doc="largest distance from the reference; 1000 to disable this limit"
     )
     delay: float = bounded(
         0.0,
@@ -98,11 +90,7 @@ class ArmSettings(RunSettings):
         doc="time from a sample to the reference computed from it, measured by haptics calibrate servo; 0: two periods",
     )
     servo_frequency: float = bounded(
-        0.0,
-        minimum=0.0,
-        maximum=1000.0,
-        unit="Hz",
-        doc="natural frequency of the position servo, measured likewise; 0: unknown, without advice on mass",
+        0.0, minimum=0.0, maximum=1000.0, unit="Hz", doc="natural frequency of the servo, measured likewise; 0: unknown"
     )
     servo_damping_ratio: float = bounded(
         1.0, above=0.0, maximum=100.0, doc="damping ratio of the position servo, measured in the same way"
@@ -183,17 +171,15 @@ class ArmSettings(RunSettings):
         """Gains of the drive, None if unknown."""
         return self.motor_settings.gains()
 
-    def delay_at(self, period: float) -> float:
-        """Return the time from a sample to its reference [s]; two ticks of `period` if not given."""
-        return self.delay or 2.0 * period
-
     def least_mass(self, period: float) -> float | None:
         """Return the smallest virtual mass that does not destabilize the arm [kg]; None if gains are unknown."""
         if self.drive_gains is None:
             return None
         motors, body, places = self.motor_settings, self.body, (self.workspace.centre, *self.workspace.corners)
         reductions = motors.reduction_1, motors.reduction_2
-        arm = DrivenArm(body, body.model_joints, self.references, self.drive_gains, reductions, self.delay_at(period))
+        arm = DrivenArm(
+            body, body.model_joints, self.references, self.drive_gains, reductions, self.delay or 2.0 * period
+        )
         return least_mass(arm, Grip(*FIRM_GRIP), period, places)
 
     @property

@@ -52,8 +52,7 @@ SMOOTH = np.dtype([("kind", "<i8"), ("numbers", "<f8", (NUMBERS,))])
 KNEE, LAGGING, BROKEN = 0, 1, 2
 """Kinds of stiffness laws."""
 
-_Triple = tuple[Any, Any, Any]
-"""Value, first and second derivative."""
+_Triple = tuple[Any, Any, Any]  # value, first and second derivative
 
 
 def finite(values: ArrayLike, name: str) -> Values:
@@ -270,14 +269,6 @@ def _broken_twist(law: Any, tau: float) -> _Triple:
     return (tau - math.copysign(lost, tau)) / p[0] + math.copysign(p[2] + p[3], tau), 1.0 / p[0], 0.0
 
 
-@inlined_kernel
-def _direct(law: Any, x: float) -> _Triple:
-    """Return the closed form of a law at x, with its derivatives."""
-    if law.kind == KNEE:
-        return _knee_twist(law, x)
-    return _lagging_torque(law, x)
-
-
 @kernel
 def _guess(law: Any, y: float) -> float:
     """Return the initial value of the search for the x with y = f(x)."""
@@ -300,7 +291,7 @@ def _inverse(law: Any, y: float) -> _Triple:
     """
     low, high, x, last = -math.inf, math.inf, _guess(law, y), math.inf
     for _ in range(200):
-        f, f1, _f2 = _direct(law, x)
+        f, f1, _f2 = _knee_twist(law, x) if law.kind == KNEE else _lagging_torque(law, x)
         if f == y or math.isnan(f):
             break
         if f < y:
@@ -317,7 +308,7 @@ def _inverse(law: Any, y: float) -> _Triple:
             break
         last = abs(step)
         x += step
-    _f, f1, f2 = _direct(law, x)
+    _f, f1, f2 = _knee_twist(law, x) if law.kind == KNEE else _lagging_torque(law, x)
     if f1 == 0.0:
         return x, math.inf, 0.0
     return x, 1.0 / f1, -f2 / (f1 * f1 * f1)
@@ -349,14 +340,9 @@ def gear_torque(law: Any, twist: float) -> _Triple:
     return _inverse(law, twist)
 
 
-def twist_of(kind: int) -> Callable[..., Any]:
-    """Return `gear_twist` specialized for laws of this `kind`, which compiles in a fraction of the time."""
-    return {KNEE: _knee_twist, BROKEN: _broken_twist}.get(kind, _inverse)
-
-
-def torque_of(kind: int) -> Callable[..., Any]:
-    """Return `gear_torque` specialized for laws of this `kind`."""
-    return {LAGGING: _lagging_torque, BROKEN: _broken_torque}.get(kind, _inverse)
+TWISTS: dict[int, Callable[..., Any]] = {KNEE: _knee_twist, LAGGING: _inverse, BROKEN: _broken_twist}
+TORQUES: dict[int, Callable[..., Any]] = {KNEE: _inverse, LAGGING: _lagging_torque, BROKEN: _broken_torque}
+"""`gear_twist` and `gear_torque` by kind of the law; each compiles in a fraction of the time."""
 
 
 @dataclass(frozen=True)
@@ -365,18 +351,13 @@ class Stiffness(SmoothLaw):
 
     prefix: ClassVar[str] = "stiffness"
 
-    @property
-    def obstacle(self) -> str:
-        """Reason why the twist is not twice differentiable with respect to the torque; empty if it is."""
-        return ""
-
     def torque_derivatives(self, twist: ArrayLike) -> Values:
         """Return torque [N m] and its two derivatives [N m/rad], [N m/rad^2], (..., 3), at `twist` [rad]."""
-        return self._evaluate(torque_of(self.kind), finite(twist, "twist"))
+        return self._evaluate(TORQUES[self.kind], finite(twist, "twist"))
 
     def twist_derivatives(self, torque: ArrayLike) -> Values:
         """Return twist [rad] and its two derivatives [rad/(N m)], [rad/(N m)^2], (..., 3), at `torque` [N m]."""
-        return self._evaluate(twist_of(self.kind), finite(torque, "torque"))
+        return self._evaluate(TWISTS[self.kind], finite(torque, "torque"))
 
     def torque(self, twist: ArrayLike) -> Values:
         """Return the torque in the gearbox [N m] at `twist` [rad]."""
@@ -422,10 +403,6 @@ class RampBacklash(Stiffness):
         "infinitely steeply at zero torque, which no motor can follow",
     )
 
-    @property
-    def obstacle(self) -> str:  # noqa: D102 (inherited)
-        return "" if self.slack_stiffness > 0.0 else "without slack_stiffness its backlash has no stiffness"
-
 
 @documented
 @dataclass(frozen=True)
@@ -441,7 +418,3 @@ class LostMotion(Stiffness):
     lost_motion_stiffness: float = bounded(above=0.0, unit="N m/rad", doc="stiffness c_LM while not all teeth touch")
     backlash: float = bounded(minimum=0.0, unit="rad", doc="half the play phi_B*")
     lost_motion: float = bounded(minimum=0.0, unit="rad", doc="further twist phi_LM until all teeth touch")
-
-    @property
-    def obstacle(self) -> str:  # noqa: D102 (inherited)
-        return "its twist jumps where the torque changes its sign"

@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from devices.arm.flatness.control import ServoLaw, prepare, servo_torque
-from devices.arm.flatness.joint import JOINT, ElasticJoint, motion_rows
+from devices.arm.flatness.joint import JOINT, ElasticJoint, ServoLaw, motion_rows, prepare, servo_torque
 from devices.arm.flatness.laws import Values, evaluate_friction, finite, gear_torque
 from haptics.errors import ConfigurationError
 from haptics.jit import inlined_kernel, kernel
 from haptics.records import Rows
 from haptics.settings import bounded, check, documented
 
+# Polynomial from 0 to 1 on [0, 1]; velocity, acceleration and jerk are zero at both ends.
 _RAMP = np.polynomial.Polynomial([0.0, 0.0, 0.0, 0.0, 35.0, -84.0, 70.0, -20.0])
-"""Polynomial from 0 to 1 on [0, 1]; velocity, acceleration and jerk are zero at both ends."""
 
 _RAMPS = tuple(_RAMP.deriv(order) if order else _RAMP for order in range(5))
 

@@ -2,6 +2,6 @@
 
 - `linkage`: kinematics of two links in series or a five-bar linkage.
 - `dynamics`: inertia, Coriolis and gravity terms of the links.
-- `drive`: rotor, coupling, friction and encoder of a joint. `drive_solvers`: a step of a drive.
+- `drive`: rotor, coupling, friction and encoder of a joint, and the solvers of a step.
 - `plant`: the simulated arm on a surface, advanced in small steps.
 """

@@ -58,7 +58,7 @@ from devices.arm.mechanics.linkage import (
 from devices.common.linkage import FiveBar
 from haptics.errors import ConfigurationError
 from haptics.jit import inlined_kernel, kernel
-from haptics.records import Rows
+from haptics.records import Rows, fields
 from haptics.settings import bounded, check, documented, flag, unrestricted
 
 
@@ -109,8 +109,7 @@ LINKS = np.dtype(
         ("linkage", LINKAGE),
         ("inertias", "<f8", (2,)),
         ("coupling", "<f8"),
-        ("moments", "<f8", (2,)),
-        ("joint_inertias", "<f8", (2,)),
+        *fields("<f8", "moments joint_inertias", 2),
         ("end_mass", "<f8"),
         ("shared_masses", "<f8", (2,)),
         ("end_weight", "<f8"),
@@ -124,10 +123,8 @@ each elbow and the end effector (`devices.arm.mechanics.dynamics`); it has no ``
 
 TERMS = np.dtype(
     [
-        ("inertia", "<f8", (2, 2)),
-        ("coriolis", "<f8", (2, 2)),
-        ("gravity", "<f8", (2,)),
-        ("position", "<f8", (2,)),
+        *fields("<f8", "inertia coriolis", 2, 2),
+        *fields("<f8", "gravity position", 2),
         ("jacobian", "<f8", (2, 2)),
         ("turning", "<f8", (2,)),
     ]
@@ -230,19 +227,9 @@ class Links(ABC):
         record : (1,) structured array
             Destination.
         placed : PlacedLinkage, optional
-            Placement of the linkage and side of its elbows; by default upright with the left motor in the origin.
-
-        Raises
-        ------
-        ConfigurationError
-            If `placed` contains another linkage.
+            Placement of the same linkage and side of its elbows; by default upright with the left motor in the origin.
         """
-        placed = placed or PlacedLinkage(self.linkage)
-        if placed.linkage != self.linkage:
-            raise ConfigurationError(
-                f"placed.linkage = {placed.linkage!r}: must be that of the links, {self.linkage!r}."
-            )
-        placed.fill(record["linkage"])
+        record["linkage"] = (placed or PlacedLinkage(self.linkage)).record
         self.fill_masses(record)
 
     def terms(self, angles: ArrayLike, speeds: ArrayLike = (0.0, 0.0), placed: PlacedLinkage | None = None) -> Rows:
@@ -260,10 +247,7 @@ class Links(ABC):
         ConfigurationError
             If they are not finite, or not pairs.
         """
-        try:
-            q, w = np.asarray(angles, np.float64), np.asarray(speeds, np.float64)
-        except (TypeError, ValueError):
-            q = w = np.empty(0)
+        q, w = np.asarray(angles, np.float64), np.asarray(speeds, np.float64)
         if not (q.shape[-1:] == w.shape[-1:] == (2,) and np.isfinite(q).all() and np.isfinite(w).all()):
             raise ConfigurationError(f"angles = {angles!r}, speeds = {speeds!r}: must be pairs of finite numbers.")
         q, w = (np.ascontiguousarray(array.reshape(-1, 2)) for array in np.broadcast_arrays(q, w))
@@ -295,11 +279,7 @@ class TwoLinks(Links):
         0.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="moment of inertia of the outer link about its centre of mass"
     )
     joint_inertia_1: float = bounded(
-        4.0,
-        minimum=0.0,
-        maximum=1e6,
-        unit="kg m^2",
-        doc="inertia of what turns with the first joint besides the links and the rotor, such as gears",
+        4.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="further inertia at the first joint, such as gears"
     )
     joint_inertia_2: float = bounded(4.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="likewise with the second joint")
     gravity: float = bounded(
@@ -380,14 +360,10 @@ class FiveBarLinks(Links):
     )
     tip_mass: float = bounded(0.0, minimum=0.0, maximum=_LARGEST, unit="kg", doc="mass at the end effector")
     joint_inertia_1: float = bounded(
-        0.0,
-        minimum=0.0,
-        maximum=_LARGEST,
-        unit="kg m^2",
-        doc="inertia of what turns with the left inner link, such as gears; rotors are part of the drive",
+        0.0, minimum=0.0, maximum=_LARGEST, unit="kg m^2", doc="further inertia at the left motor, such as gears"
     )
     joint_inertia_2: float = bounded(
-        0.0, minimum=0.0, maximum=_LARGEST, unit="kg m^2", doc="likewise, of the right inner link"
+        0.0, minimum=0.0, maximum=_LARGEST, unit="kg m^2", doc="likewise, at the right motor"
     )
     gravity: float = bounded(
         9.81, minimum=0.0, maximum=100.0, unit="m/s^2", doc="gravity along -y; 0 for a linkage in a horizontal plane"
@@ -395,9 +371,6 @@ class FiveBarLinks(Links):
 
     def __post_init__(self) -> None:
         check(self, "links")
-        _require_four("masses", self.masses, 0.0)
-        _require_four("centres", self.centres, -10.0)
-        _require_four("inertias", self.inertias, 0.0)
         inner = self._about_the_motors
         if not (inner[0] + self.joint_inertia_1 > 0.0 and inner[1] + self.joint_inertia_2 > 0.0):
             raise ConfigurationError(
@@ -434,12 +407,3 @@ class FiveBarLinks(Links):
         """Return the mass of link i attributed to its elbow, to the end effector and to their product [kg]."""
         m, c, k = self.masses[i], self.centres[i], self.inertias[i] / length**2
         return m * (1.0 - c) ** 2 + k, m * c * c + k, m * c * (1.0 - c) - k
-
-
-def _require_four(name: str, values: Four, minimum: float) -> None:
-    try:
-        good = len(values) == 4 and all(np.isfinite(value) and minimum <= value <= _LARGEST for value in values)
-    except TypeError:
-        good = False
-    if not good:
-        raise ConfigurationError(f"links.{name} = {values!r}: must be four numbers from {minimum:g} to {_LARGEST:g}.")

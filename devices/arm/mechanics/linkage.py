@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from devices.common.linkage import OUTWARDS, FiveBar, Points, close_linkage
 from haptics.errors import ConfigurationError
 from haptics.jit import inlined_kernel, kernel
-from haptics.records import Rows
+from haptics.records import Rows, fields
 from haptics.settings import bounded, check, documented, flag
 
 RELATIVE, ABSOLUTE, FIVE_BAR = 0, 1, 2
@@ -37,12 +38,10 @@ LINKAGE = np.dtype(
     [
         ("kind", "<i8"),
         ("lengths", "<f8", (4,)),
-        ("motor", "<f8", (2,)),
-        ("offsets", "<f8", (2,)),
+        *fields("<f8", "motor offsets", 2),
         ("elbows", "<i8", (2,)),
         ("side", "<i8"),
-        ("centre", "<f8", (2,)),
-        ("home", "<f8", (2,)),
+        *fields("<f8", "centre home", 2),
     ]
 )
 """Kernel record of a linkage: ``lengths`` [m] of two links, or of the four links of a five-bar linkage (left inner,
@@ -51,8 +50,7 @@ joint angles [rad]; ``elbows`` and ``side`` as in `devices.common.linkage.FiveBa
 to the base [m], and ``home``, the joint angles there [rad].
 """
 
-_ROUNDING = 1e-12
-"""Relative tolerance of the reach, for the rounding of positions that were computed from angles."""
+_ROUNDING = 1e-12  # relative tolerance of the reach, for the rounding of positions that were computed from angles
 
 _close = kernel(close_linkage)
 
@@ -255,8 +253,8 @@ def flange_angle(s: Any, q1: float, q2: float) -> float:
 
 Pair = tuple[float, float]
 
+# Number of grid points along each side of a workspace at which the outer links of a five-bar linkage are checked.
 _GRID = 65
-"""Number of grid points along each side of a workspace at which the outer links of a five-bar linkage are checked."""
 
 
 @documented
@@ -291,11 +289,6 @@ class PlacedLinkage:
     elbows : (int, int)
         Side of each elbow relative to the line from its motor to the end effector: left (1) or right (-1). Two links in
         series use the first only: with 1 their relative second angle is negative.
-
-    Raises
-    ------
-    ConfigurationError
-        If a value is invalid.
     """
 
     linkage: SerialTwoLink | FiveBar
@@ -303,39 +296,29 @@ class PlacedLinkage:
     rotation: float = 0.0
     elbows: tuple[int, int] = OUTWARDS
 
-    def __post_init__(self) -> None:
-        if not _finite_pair(self.centre):
-            raise ConfigurationError(f"centre = {self.centre!r}: must be two finite numbers [m].")
-        if not math.isfinite(self.rotation):
-            raise ConfigurationError(f"rotation = {self.rotation!r}: must be a finite angle [rad].")
-        if len(self.elbows) != 2 or any(elbow not in (-1, 1) for elbow in self.elbows):
-            raise ConfigurationError(f"elbows = {self.elbows!r}: must be two of 1 (left) and -1 (right).")
-
     def positions(self, joints: ArrayLike) -> Points:
         """Return the end effector, (n, 2) [m], at joint angles (n, 2) [rad]; nan if not closed."""
-        angles = _pairs(joints)
-        results = np.empty_like(angles)
-        fill_positions(self.record, angles, results)
-        return results
+        return self._evaluate(fill_positions, joints, 2)
 
     def joints(self, positions: ArrayLike) -> Points:
         """Return the joint angles, (n, 2) [rad], for positions (n, 2) [m]; nan out of reach.
 
         The angles are within half a turn of `home`: they are continuous along a path inside the workspace.
         """
-        ends = _pairs(positions)
-        results = np.empty_like(ends)
-        fill_joints(self.record, ends, results)
-        return results
+        return self._evaluate(fill_joints, positions, 2)
 
     def jacobians(self, joints: ArrayLike) -> NDArray[np.float64]:
         """Return the derivatives of `positions` with respect to the joint angles, (n, 2, 2) [m/rad].
 
         Rows are x and y, columns the joints.
         """
-        angles = _pairs(joints)
-        results = np.empty((len(angles), 2, 2))
-        fill_jacobians(self.record, angles, results)
+        return self._evaluate(fill_jacobians, joints, 2, 2)
+
+    def _evaluate(self, fill: Callable[..., None], values: ArrayLike, *shape: int) -> NDArray[np.float64]:
+        """Return the results, (n, *shape), of a kernel for pairs of values, (n, 2)."""
+        pairs = _pairs(values)
+        results = np.empty((len(pairs), *shape))
+        fill(self.record, pairs, results)
         return results
 
     def clearance(self, joints: ArrayLike) -> NDArray[np.float64]:
@@ -353,8 +336,8 @@ class PlacedLinkage:
     @property
     def home(self) -> Pair:
         """Joint angles at the device's origin [rad]; nan if the arm does not reach it."""
-        first, second = self.joints((0.0, 0.0))[0]
-        return float(first), float(second)
+        first, second = self.joints((0.0, 0.0))[0].tolist()
+        return first, second
 
     @functools.cached_property
     def record(self) -> NDArray[Any]:
@@ -378,10 +361,6 @@ class PlacedLinkage:
         record["home"] = home if np.isfinite(home).all() else 0.0
         return record
 
-    def fill(self, record: NDArray[Any]) -> None:
-        """Write the linkage into a record, (1,) of dtype `LINKAGE`, or a field of that type in another record."""
-        record[...] = self.record
-
     def least_clearance(self, lower: Pair, upper: Pair) -> float:
         """Return the minimum clearance in a rectangle; 0 if a part of it is out of reach.
 
@@ -393,14 +372,7 @@ class PlacedLinkage:
         ----------
         lower, upper : (float, float)
             Lower left and upper right corner in the axes of the device [m].
-
-        Raises
-        ------
-        ConfigurationError
-            If the corners do not form a rectangle.
         """
-        if not (_finite_pair(lower) and _finite_pair(upper) and lower[0] < upper[0] and lower[1] < upper[1]):
-            raise ConfigurationError(f"workspace from {lower!r} to {upper!r}: must be the corners of a rectangle [m].")
         corners, s = np.array((lower, upper)), self.record[0]
         left = _least_bend(corners + s["centre"], s["lengths"][0], s["lengths"][1])
         if not isinstance(self.linkage, FiveBar):
@@ -438,10 +410,6 @@ def _least_bend(corners: Points, inner: float, outer: float) -> float:
     farthest = np.hypot(*np.abs(corners).max(axis=0))
     cosines = (np.array((nearest, farthest)) ** 2 - inner**2 - outer**2) / (2.0 * inner * outer)
     return float(np.sqrt(np.maximum(1.0 - cosines**2, 0.0)).min())
-
-
-def _finite_pair(pair: Pair) -> bool:
-    return len(pair) == 2 and bool(np.isfinite(pair).all())
 
 
 def _pairs(values: ArrayLike) -> Points:

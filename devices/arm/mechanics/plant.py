@@ -15,20 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.arm.mechanics.drive import DRIVE, RIGID, Drive
-from devices.arm.mechanics.drive_solvers import drive_address
-from devices.arm.mechanics.dynamics import (
-    LINKS,
-    Links,
-    centrifugal,
-    frame_jacobian,
-    gravity,
-    inertia,
-    into_frame,
-)
+from devices.arm.mechanics.drive import DRIVE, RIGID, Drive, drive_address
+from devices.arm.mechanics.dynamics import LINKS, Links, centrifugal, frame_jacobian, gravity, inertia, into_frame
 from devices.arm.mechanics.linkage import PlacedLinkage, jacobian, position, turning_acceleration
-from haptics.jit import call_part, inlined_kernel, kernel, merged_kernel
-from haptics.records import Rows
+from haptics.jit import call_part, kernel, merged_kernel
+from haptics.records import Rows, fields
 from haptics.settings import bounded, check, documented
 
 
@@ -79,22 +70,9 @@ def contact_motion(s: Any) -> tuple[float, float, float]:
 
 PLANT_FIELDS: list[tuple[Any, ...]] = [
     ("links", LINKS),
-    ("step", "<f8"),
-    ("plane", "<f8"),
-    ("rest", "<f8"),
-    ("contact_mass", "<f8"),
-    ("contact_damping", "<f8"),
-    ("contact_stiffness", "<f8"),
-    ("hand_force", "<f8", (2,)),
-    ("angle", "<f8", (2,)),
-    ("speed", "<f8", (2,)),
-    ("rotor", "<f8", (2,)),
-    ("rotor_speed", "<f8", (2,)),
-    ("friction", "<f8", (2,)),
-    ("rotor_friction", "<f8", (2,)),
-    ("load", "<f8", (2,)),
-    ("sticking", "<i8", (2,)),
-    ("rotor_sticking", "<i8", (2,)),
+    *fields("<f8", "step plane rest contact_mass contact_damping contact_stiffness"),
+    *fields("<f8", "hand_force angle speed rotor rotor_speed friction rotor_friction load", 2),
+    *fields("<i8", "sticking rotor_sticking", 2),
     ("contact_force", "<f8"),
 ]
 """Fields of a moving arm. Joint and rotor (seen at the joint) are in `angle` [rad] and `speed`; ``load`` is the torque
@@ -106,12 +84,6 @@ PLANT = np.dtype(PLANT_FIELDS)
 
 _ROUNDS = 200
 _ROUNDING = 1e-15
-
-
-@inlined_kernel
-def _touches(s: Any) -> Any:
-    """Return True if a surface is present."""
-    return s.contact_mass > 0.0 or s.contact_damping > 0.0 or s.contact_stiffness > 0.0
 
 
 @kernel
@@ -155,7 +127,7 @@ def _free_speeds(s: Any, drives: Rows, inverse: Any, u: Any, w: Any) -> Any:
     g1, g2 = gravity(s.links, q1, q2)
     xx, xy, yx, yy = jacobian(s.links.linkage, q1, q2)
     a, b, F = 0.0, 0.0, 0.0
-    if _touches(s):
+    if s.contact_mass > 0.0 or s.contact_damping > 0.0 or s.contact_stiffness > 0.0:
         a, b = into_frame(s.plane, xx, yx)[0], into_frame(s.plane, xy, yy)[0]
         x, vx, ax = contact_motion(s)
         F = s.contact_stiffness * x + s.contact_mass * (ax - vx / T)
@@ -195,26 +167,14 @@ def _change(before: float, after: float, Z: float) -> float:
 
 
 @merged_kernel
-def _write_drive_record(s: Any, d: Any, i: int, mobility: float) -> None:
-    """Write the present torques and the mobility of joint i to its drive record `d`."""
-    d.period, d.mobility = s.step, mobility
-    d.load, d.friction, d.rotor_friction = s.load[i], s.friction[i], s.rotor_friction[i]
-
-
-@merged_kernel
-def _read_drive_record(s: Any, d: Any, i: int) -> None:
-    """Read the results of the drive record `d` of joint i."""
-    s.load[i], s.friction[i], s.rotor_friction[i] = d.load, d.friction, d.rotor_friction
-    s.sticking[i], s.rotor_sticking[i] = d.sticking, d.rotor_sticking
-
-
-@merged_kernel
 def _relax_rigid(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float) -> float:
     """Solve the friction of the rigid drive `d` of joint i, all else fixed; return its speed change."""
     T, own, f, rotor_friction = s.step, s.step * mobility, s.friction[i], s.rotor_friction[i]
-    _write_drive_record(s, d, i, mobility)
+    d.period, d.mobility = s.step, mobility
+    d.load, d.friction, d.rotor_friction = s.load[i], f, rotor_friction
     call_part(d.solve, d, w[i], own)
-    _read_drive_record(s, d, i)
+    s.load[i], s.friction[i], s.rotor_friction[i] = d.load, d.friction, d.rotor_friction
+    s.sticking[i], s.rotor_sticking[i] = d.sticking, d.rotor_sticking
     _push_joint(inverse, w, i, T * (f - s.friction[i]))
     _push_joint(inverse, w, i, T * (rotor_friction - s.rotor_friction[i]))
     return max(_change(f, s.friction[i], own), _change(rotor_friction, s.rotor_friction[i], own))
@@ -226,11 +186,12 @@ def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float
     T, own, rotor = s.step, s.step * mobility, s.step / d.inertia
     f, own_friction, rotor_friction = s.load[i], s.friction[i], s.rotor_friction[i]
     x, xm = w[i] + own * (own_friction - f), w[2 + i] + rotor * (rotor_friction + f)
-    _write_drive_record(s, d, i, own)
-    d.rotor_mobility = rotor
+    d.period, d.mobility, d.rotor_mobility = s.step, own, rotor
+    d.load, d.friction, d.rotor_friction = f, own_friction, rotor_friction
     d.ahead, d.ahead_speed = s.rotor[i] - s.angle[i], s.rotor_speed[i] - s.speed[i]
     call_part(d.solve, d, x, xm)
-    _read_drive_record(s, d, i)
+    s.load[i], s.friction[i], s.rotor_friction[i] = d.load, d.friction, d.rotor_friction
+    s.sticking[i], s.rotor_sticking[i] = d.sticking, d.rotor_sticking
     _push_joint(inverse, w, i, T * (s.load[i] - f - (s.friction[i] - own_friction)))
     w[2 + i] = xm - rotor * (s.rotor_friction[i] + s.load[i])
     change = max(_change(f, s.load[i], own + rotor), _change(own_friction, s.friction[i], own))
@@ -273,7 +234,7 @@ def step_plant(s: Any, drives: Rows, u: Any, w: Any) -> None:
                 change = max(change, _relax_coupled(s, d, inverse, w, i, own))
         if not change > _ROUNDING * (abs(w[0]) + abs(w[1]) + abs(w[2]) + abs(w[3])):
             break
-    if _touches(s):
+    if s.contact_mass > 0.0 or s.contact_damping > 0.0 or s.contact_stiffness > 0.0:
         a, b, _, _ = frame_jacobian(s.links, s.plane, s.angle[0], s.angle[1])
         m = s.contact_mass / T + s.contact_damping + T * s.contact_stiffness
         s.contact_force = F + m * (a * w[0] + b * w[1])

@@ -6,7 +6,7 @@
   protocol or lines of text. `native`: the native protocol. `usb` and `usb_queue`: discovery, pipes, and transfers in
   flight.
 - `can_stage`: ODrives on a CAN bus, from firmware 0.5 to Pro and S1, `CanStage`. `can_bus`: frames and interface.
-- `errors`: names of error bits; `limits`: comparison of the drive's limits with the requirements of the arm.
+- `errors`: names of error bits.
 """
 
 from __future__ import annotations
@@ -15,26 +15,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from devices.arm.motors.can_stage import CanStage
-from devices.arm.motors.limits import Demands
 from devices.arm.motors.odrive import OdriveStage
-from devices.arm.motors.settings import CAN, WHERE, OdriveSettings
+from devices.arm.motors.settings import CAN, WHERE, Demands, OdriveSettings
 from devices.arm.motors.stage import MotorStage
 from haptics.settings import build
 
 __all__ = ["CanStage", "MotorStage", "OdriveSettings", "OdriveStage", "make_stage"]
 
 
-def make_stage(
-    settings: Mapping[str, Any], period: float, demands: Demands | None = None, far_end: Any = None
-) -> MotorStage:
+def make_stage(settings: Mapping[str, Any], demands: Demands | None = None, far_end: Any = None) -> MotorStage:
     """Return the motor stage for a table of settings.
 
     Parameters
     ----------
     settings : mapping
         Settings of `OdriveSettings`.
-    period : float
-        Period of a tick [s].
     demands : Demands, optional
         Requirements of the arm on the motors.
     far_end : optional
@@ -46,6 +41,5 @@ def make_stage(
     ConfigurationError
         If a setting is invalid.
     """
-    if build(OdriveSettings, settings, WHERE).protocol == CAN:
-        return CanStage(settings, period=period, port=far_end, demands=demands)
-    return OdriveStage(settings, period=period, backend=far_end, demands=demands)
+    stage = CanStage if build(OdriveSettings, settings, WHERE).protocol == CAN else OdriveStage
+    return stage(settings, far_end=far_end, demands=demands)

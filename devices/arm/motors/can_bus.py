@@ -32,9 +32,6 @@ from haptics.errors import DeviceNotFoundError, DeviceOpenError
 SIZE = 16
 """Size of a frame, independent of its data [byte]."""
 
-MOST_NODES = 64
-"""Number of nodes that an identifier can address."""
-
 VERSION, HEARTBEAT, ESTOP, MOTOR_ERROR, ENCODER_ERROR = 0x00, 0x01, 0x02, 0x03, 0x04
 STATE, ESTIMATES, MODES, INPUT_POSITION, INPUT_SPEED = 0x07, 0x09, 0x0B, 0x0C, 0x0D
 VOLTAGE, CLEAR_ERRORS, POSITION_GAIN, SPEED_GAINS, CONTROLLER_ERROR = 0x17, 0x18, 0x1A, 0x1B, 0x1D
@@ -45,6 +42,10 @@ ERRORS = MOTOR_ERROR
 COMMANDING = frozenset({ESTOP, STATE, MODES, INPUT_POSITION, INPUT_SPEED, 0x0E, 0x0F, POSITION_GAIN, SPEED_GAINS})
 """Commands that only the program driving the motors sends."""
 
+# Signals of each message: error bits and state; active errors, and the errors for which the motor was disarmed (of Pro
+# and S1); requested state; position [turn] and speed [turn/s]; control mode and input mode; position, and speed and
+# torque in steps of `FRACTION`; speed [turn/s] and torque [N m]; voltage [V] and current [A] of the supply; 0; speed
+# per position error [1/s]; gain of the speed [N m s/turn] and of the integrator [N m/turn].
 _FORMS = {
     command: struct.Struct(form)
     for command, form in {
@@ -62,11 +63,6 @@ _FORMS = {
         SPEED_GAINS: "<ff",
     }.items()
 }
-"""Signals of each message: error bits and state; active errors, and the errors for which the motor was disarmed (of Pro
-and S1); requested state; position [turn] and speed [turn/s]; control mode and input mode; position, and speed and
-torque in steps of `FRACTION`; speed [turn/s] and torque [N m]; voltage [V] and current [A] of the supply; 0; speed per
-position error [1/s]; gain of the speed [N m s/turn] and of the integrator [N m/turn].
-"""
 
 FRACTION = 1e-3
 """Resolution of the speed [turn/s] and of the torque [N m] in a position command."""
@@ -99,15 +95,7 @@ class Heartbeat(NamedTuple):
 
 
 def pack(frame: Frame) -> bytes:
-    """Return a frame as ``struct can_frame``, (16,) bytes.
-
-    Raises
-    ------
-    ValueError
-        If it does not fit an identifier of 11 bits and 8 bytes of data.
-    """
-    if not (0 <= frame.node < MOST_NODES and 0 <= frame.command <= _COMMAND and len(frame.data) <= _LONGEST):
-        raise ValueError(f"no frame of CAN Simple: {frame}")
+    """Return a frame as ``struct can_frame``, (16,) bytes."""
     identifier = frame.node << _COMMAND_BITS | frame.command | (_REMOTE if frame.remote else 0)
     length = _LONGEST if frame.remote else len(frame.data)
     return _FRAME.pack(identifier, length, frame.data)
@@ -169,16 +157,14 @@ def bits(data: bytes) -> int | None:
 BIT_RATE = 1_000_000
 """Bit rate required for four frames per millisecond [bit/s], which use 52 % of it."""
 
-_FILTER_ERRORS = 2
-"""``CAN_RAW_ERR_FILTER``, which the module socket does not define."""
+_FILTER_ERRORS = 2  # ``CAN_RAW_ERR_FILTER``, which the module socket does not define
 
+# Classes of error frames to receive (linux/can/error.h): timeout, controller, protocol, no acknowledgement, bus off,
+# bus error, restarted.
 _WARNED = 0x01 | 0x04 | 0x08 | 0x20 | 0x40 | 0x80 | 0x100
-"""Classes of error frames to receive (linux/can/error.h): timeout, controller, protocol, no acknowledgement, bus off,
-bus error, restarted.
-"""
 
+# Classes of error frames that are distinguished here.
 _NO_ACKNOWLEDGE, _PROTOCOL, _BUS_OFF, _RESTARTED = 0x20, 0x08 | 0x80, 0x40, 0x100
-"""Classes of error frames that are distinguished here."""
 
 _DOWN = frozenset((errno.ENETDOWN, errno.ENODEV, errno.ENXIO, errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN))
 _FULL = frozenset((errno.ENOBUFS, errno.EAGAIN))

@@ -19,43 +19,26 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from devices.arm.motors import can_bus as bus
-from devices.arm.motors.can_bus import BIT_RATE, CanLine, Heartbeat, SocketPort, message, open_interface, signals
+from devices.arm.motors import stage
+from devices.arm.motors.can_bus import BIT_RATE, CanLine, Heartbeat, message, signals
 from devices.arm.motors.errors import NEW_ERRORS, NEW_WATCHDOG_EXPIRED, WATCHDOG_EXPIRED, explain, in_words
-from devices.arm.motors.limits import Demands
 from devices.arm.motors.settings import WHERE, OdriveSettings
-from devices.arm.motors.stage import (
-    AXES,
-    CLOSED_LOOP,
-    IDLE,
-    PASS_THROUGH,
-    PATIENCE,
-    POSITION_CONTROL,
-    STILL,
-    Answer,
-    Command,
-    MotorStage,
-    Rounds,
-    require_voltage,
-)
+from devices.arm.motors.stage import AXES, Answer, Command, MotorStage, Rounds
 from devices.common.bus import TransferError, Trouble
 from haptics.device import Vector
 from haptics.errors import DeviceFault, DeviceOpenError
 
-LISTEN = 0.3
-"""Time for which the cyclic messages of the axes are counted [s]: three heartbeats of a drive with default settings."""
+_LISTEN = 0.3  # time for which cyclic messages are counted [s]: three heartbeats of a drive with default settings
 
-ESTIMATE_RATE = 750.0
-"""Minimum rate of positions and speeds [Hz]: the drive must send them every millisecond, not every second one."""
+_ESTIMATE_RATE = 750.0  # minimum rate of positions and speeds [Hz]; a drive must send them every millisecond
 
-HEARTBEAT_RATE = 50.0
-"""Minimum rate of heartbeats [Hz], from which a disarmed axis is detected."""
+_HEARTBEAT_RATE = 50.0  # minimum rate of heartbeats [Hz], from which a disarmed axis is detected
 
 REPEAT = 2e-3
 """Time after which a command is repeated if no new one arrives [s], which feeds the watchdogs. It is longer than the
@@ -63,22 +46,17 @@ period of a tick at 1 kHz: otherwise, messages received during a late tick would
 new one.
 """
 
-_HEARTBEAT_AGE = 0.2
-"""Maximum age of the heartbeat of a live axis [s]; other messages do not prove that it is alive."""
+_HEARTBEAT_AGE = 0.2  # maximum age of the heartbeat of a live axis [s]; other messages do not prove that it is alive
 
-_FASTEST = 100.0
-"""Maximum plausible speed of a motor if the requirements of the arm are unknown [turn/s]."""
+_FASTEST = 100.0  # maximum plausible speed of a motor if the requirements of the arm are unknown [turn/s]
 
-_RESERVE = 2.0
-"""Maximum plausible speed of a motor as a multiple of the speed that the arm requires."""
+_RESERVE = 2.0  # maximum plausible speed of a motor as a multiple of the speed that the arm requires
 
 _STATE_TIMEOUT = 1.0
-_IDLE_TIMEOUT = 0.3
-"""Time after which a motor that is still armed gets an emergency stop [s]: some heartbeats."""
+_IDLE_TIMEOUT = 0.3  # time after which a motor that is still armed gets an emergency stop [s]: some heartbeats
 
 _POLL = 2e-3
-_WATCHDOG_DELAY = 0.05
-"""Maximum delay until a heartbeat shows an expired watchdog [s]."""
+_WATCHDOG_DELAY = 0.05  # maximum delay until a heartbeat shows an expired watchdog [s]
 
 
 @dataclass(frozen=True)
@@ -93,8 +71,8 @@ class Generation:
         Whether it is a Pro or S1.
     watchdog : int
         Error bit of an expired watchdog.
-    estimate_rate, heartbeat_rate : str
-        Settings of an axis for the period of both messages [ms].
+    rate_settings : (str, str)
+        Settings of an axis for the periods of estimates and heartbeats [ms].
     axes : (str, str)
         Names of the first and the second axis in odrivetool.
     """
@@ -102,62 +80,50 @@ class Generation:
     firmware: str = "0.5"
     new: bool = False
     watchdog: int = WATCHDOG_EXPIRED
-    estimate_rate: str = "config.can.encoder_rate_ms"
-    heartbeat_rate: str = "config.can.heartbeat_rate_ms"
+    rate_settings: tuple[str, str] = ("encoder_rate_ms", "heartbeat_rate_ms")
     axes: tuple[str, str] = ("odrv0.axis0", "odrv0.axis1")
 
 
 class CanStage(MotorStage):
     """Two axes in position control that get position and speed in every tick.
 
-    See `MotorStage`.
+    See `MotorStage`; its `far_end` is a function that opens the port for frames instead of the interface of the
+    settings.
 
     The arm's zero is stored here and not in the drive, because positions on the bus count from the encoders' start. The
     stage must therefore be homed whenever it was opened. The first time that the motors are armed, they are armed once
     before that to verify that the drive's watchdogs disarm them.
-
-    Parameters
-    ----------
-    settings : mapping, optional
-        Settings of `devices.arm.motors.settings.OdriveSettings`.
-    period : float
-        Period of a tick [s].
-    port : callable, optional
-        Opens the port for frames; by default the interface of the settings.
-    demands : Demands, optional
-        Requirements of the arm on the motors.
-
-    Raises
-    ------
-    ConfigurationError
-        If a setting is invalid.
     """
 
     _line: CanLine
-
-    def __init__(
-        self,
-        settings: Mapping[str, Any] | None = None,
-        *,
-        period: float = 1e-3,
-        port: Callable[[], SocketPort] | None = None,
-        demands: Demands | None = None,
-    ) -> None:
-        super().__init__(settings, period)
-        self._port, self._demands = port, demands or Demands()
-        self._generation = Generation()
-        self._watchdogs_verified = False
+    _generation: Generation
+    _watchdogs_verified: bool
 
     def _connect(self) -> CanLine:
         own = self.settings
-        port = self._port() if self._port is not None else open_interface(own.interface)
+        port = self._far_end() if self._far_end is not None else bus.open_interface(own.interface)
         return CanLine(port, own.interface, (own.node_1, own.node_2))
 
     def _examine(self, line: CanLine) -> None:
         rates = measure_rates(line)
         generation = self._generation = generation_of(line)
-        require_rates(rates, generation)
-        require_usable(line, generation, self.settings)
+        if rates["estimates_hz"] < _ESTIMATE_RATE or rates["heartbeats_hz"] < _HEARTBEAT_RATE:
+            commands = [
+                f"{axis}.config.can.{name} = {period}"
+                for axis in generation.axes
+                for name, period in zip(generation.rate_settings, (1, 10), strict=True)
+            ]
+            raise DeviceOpenError(
+                f"an axis says where it is {rates['estimates_hz']:.0f} times a second, and has "
+                f"{rates['heartbeats_hz']:.0f} heartbeats: an arm needs 1000 and 100. Type in odrivetool: "
+                f"{'; '.join(commands)}; odrv0.save_configuration()."
+            )
+        supply = signals(bus.VOLTAGE, line.request(line.nodes[0], bus.VOLTAGE))
+        if supply is None:
+            raise line.no_reply(line.nodes[0])
+        stage.require_voltage(supply[0], self.settings)
+        disarm_motors(line)
+        _clear(line, generation, self.settings.clear_errors)
         self.homed = self._watchdogs_verified = False
         self._offsets[:] = 0.0
         self.facts = {
@@ -169,7 +135,7 @@ class CanStage(MotorStage):
 
     def _set_home(self, turns: Vector) -> None:
         positions, speeds = self._estimates()
-        if np.abs(speeds).max() > STILL:
+        if np.abs(speeds).max() > stage.STILL:
             raise DeviceOpenError("the arm moved while it was being homed: hold it still and start again.")
         self._offsets[:] = positions - turns
 
@@ -181,7 +147,7 @@ class CanStage(MotorStage):
         def newer(node: int) -> bool:
             return line.latest(node, bus.ESTIMATES).total > before[node]
 
-        line.wait(lambda: all(map(newer, line.nodes)), PATIENCE)
+        line.wait(lambda: all(map(newer, line.nodes)), stage.PATIENCE)
         found = []
         for node in line.nodes:
             numbers = signals(bus.ESTIMATES, line.latest(node, bus.ESTIMATES).data)
@@ -294,7 +260,7 @@ class CanRounds(Rounds):
         self._line.raise_fault()
         now = time.perf_counter()
         found, when = [], now
-        name, value = "axis0.current_state", CLOSED_LOOP
+        name, value = "axis0.current_state", stage.CLOSED_LOOP
         for axis in reversed(AXES):
             node = self._line.nodes[axis]
             estimates, beat = self._line.latest(node, bus.ESTIMATES), self._line.latest(node, bus.HEARTBEAT)
@@ -304,7 +270,7 @@ class CanRounds(Rounds):
                 raise self._line.no_reply(node)
             if state[0]:
                 name, value = f"axis{axis}.error", state[0]
-            elif state[1] != CLOSED_LOOP:
+            elif state[1] != stage.CLOSED_LOOP:
                 name, value = f"axis{axis}.current_state", state[1]
             found.append(numbers)
             when = min(when, estimates.time)
@@ -327,25 +293,20 @@ def beat(line: CanLine, axis: int) -> Heartbeat:
 def trouble(line: CanLine, generation: Generation, hidden: int = 0) -> str:
     """Request and return the errors of both axes in one line, without the bits `hidden`."""
     texts = []
-    for axis in AXES:
-        error = beat(line, axis).error
-        with contextlib.suppress(TransferError):
-            texts.append(_axis_trouble(line, generation, axis, error, hidden))
-            continue
-        texts.append(f"axis {axis}: error {error:#x}" if error else "")
-    return "; ".join(filter(None, texts))
-
-
-def _axis_trouble(line: CanLine, generation: Generation, axis: int, error: int, hidden: int) -> str:
-    """Request and return the errors of an axis whose heartbeat contains `error`."""
-    node = line.nodes[axis]
-    if generation.new:
-        active, reason = signals(bus.ERRORS, line.request(node, bus.ERRORS)) or (error, 0)
-        texts = in_words((error | active | reason) & ~hidden, NEW_ERRORS)
-        return f"axis {axis}: {', '.join(texts)}" if texts else ""
     parts = {"motor": bus.MOTOR_ERROR, "encoder": bus.ENCODER_ERROR, "controller": bus.CONTROLLER_ERROR}
-    found = {part: bus.bits(line.request(node, command)) or 0 for part, command in parts.items()}
-    return explain(axis, {"": error & ~hidden, **found})
+    for axis, node in enumerate(line.nodes):
+        error = beat(line, axis).error
+        try:
+            if generation.new:
+                active, reason = signals(bus.ERRORS, line.request(node, bus.ERRORS)) or (error, 0)
+                words = in_words((error | active | reason) & ~hidden, NEW_ERRORS)
+                texts.append(f"axis {axis}: {', '.join(words)}" if words else "")
+            else:
+                found = {part: bus.bits(line.request(node, command)) or 0 for part, command in parts.items()}
+                texts.append(explain(axis, {"": error & ~hidden, **found}))
+        except TransferError:
+            texts.append(f"axis {axis}: error {error:#x}" if error else "")
+    return "; ".join(filter(None, texts))
 
 
 def measure_rates(line: CanLine) -> dict[str, float]:
@@ -359,11 +320,20 @@ def measure_rates(line: CanLine) -> dict[str, float]:
     kinds = {"estimates_hz": bus.ESTIMATES, "heartbeats_hz": bus.HEARTBEAT}
     begin = time.perf_counter()
     before = {kind: [line.latest(node, kind).total for node in line.nodes] for kind in kinds.values()}
-    line.wait(lambda: False, LISTEN)
+    line.wait(lambda: False, _LISTEN)
     duration = time.perf_counter() - begin
     for axis, node in enumerate(line.nodes):
         if not line.latest(node, bus.HEARTBEAT).total:
-            raise DeviceOpenError(_missing_axis(line, axis, node))
+            others = ", ".join(map(str, sorted(line.others)))
+            own = [str(other) for other in line.nodes if line.latest(other, bus.HEARTBEAT).total]
+            there = others or (f"only {own[0]}" if own else "")
+            received = f"; there is {there}" if there else ""
+            why = f" {line.warning[0].upper()}{line.warning[1:]}." if line.warning else ""
+            raise DeviceOpenError(
+                f"axis {axis} was not heard as node {node} of {line.name}{received}.{why} Switch the drive's supply "
+                f"on, choose the nodes with {WHERE}.node_1 and node_2, and have both ends at {BIT_RATE} bit/s: sudo ip "
+                f"link set {line.name} up type can bitrate {BIT_RATE}; odrv0.can.config.baud_rate = {BIT_RATE}."
+            )
         if node in line.rivals:
             raise DeviceOpenError(
                 f"another program commands node {node} on {line.name}: end it (candump {line.name} shows its frames)."
@@ -375,19 +345,6 @@ def measure_rates(line: CanLine) -> dict[str, float]:
     }
 
 
-def _missing_axis(line: CanLine, axis: int, node: int) -> str:
-    """Return the message for an axis that does not send."""
-    received = f"; there is {', '.join(map(str, sorted(line.others)))}" if line.others else ""
-    own = [other for other in line.nodes if line.latest(other, bus.HEARTBEAT).total]
-    received = received or (f"; there is only {own[0]}" if own else "")
-    why = f" {line.warning[0].upper()}{line.warning[1:]}." if line.warning else ""
-    return (
-        f"axis {axis} was not heard as node {node} of {line.name}{received}.{why} Switch the drive's supply on, choose "
-        f"the nodes with {WHERE}.node_1 and node_2, and have both ends at {BIT_RATE} bit/s: "
-        f"sudo ip link set {line.name} up type can bitrate {BIT_RATE}; odrv0.can.config.baud_rate = {BIT_RATE}."
-    )
-
-
 def generation_of(line: CanLine) -> Generation:
     """Return the firmware generation of the drive; firmware 0.5 does not answer the version request."""
     try:
@@ -397,46 +354,9 @@ def generation_of(line: CanLine) -> Generation:
         return Generation()
     if len(version) < 8:
         return Generation()
-    rates = "config.can.encoder_msg_rate_ms", "config.can.heartbeat_msg_rate_ms"
+    rates = "encoder_msg_rate_ms", "heartbeat_msg_rate_ms"
     firmware = ".".join(map(str, version[4:7]))
-    return Generation(firmware, True, NEW_WATCHDOG_EXPIRED, *rates, ("odrv0.axis0", "odrv1.axis0"))
-
-
-def require_rates(rates: dict[str, float], generation: Generation) -> None:
-    """Require sufficient rates of estimates and heartbeats from both axes.
-
-    Raises
-    ------
-    DeviceOpenError
-        With the measured rates and the commands to type.
-    """
-    if rates["estimates_hz"] >= ESTIMATE_RATE and rates["heartbeats_hz"] >= HEARTBEAT_RATE:
-        return
-    lines = [
-        f"{axis}.{name} = {period}"
-        for axis in generation.axes
-        for name, period in ((generation.estimate_rate, 1), (generation.heartbeat_rate, 10))
-    ]
-    raise DeviceOpenError(
-        f"an axis says where it is {rates['estimates_hz']:.0f} times a second, and has {rates['heartbeats_hz']:.0f} "
-        f"heartbeats: an arm needs 1000 and 100. Type in odrivetool: {'; '.join(lines)}; odrv0.save_configuration()."
-    )
-
-
-def require_usable(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
-    """Require supply voltage and no errors; the motors are disarmed in any case.
-
-    Raises
-    ------
-    DeviceOpenError
-        With the problem and its remedy.
-    """
-    supply = signals(bus.VOLTAGE, line.request(line.nodes[0], bus.VOLTAGE))
-    if supply is None:
-        raise line.no_reply(line.nodes[0])
-    require_voltage(supply[0], settings)
-    disarm_motors(line)
-    _clear(line, generation, settings.clear_errors)
+    return Generation(firmware, True, NEW_WATCHDOG_EXPIRED, rates, ("odrv0.axis0", "odrv1.axis0"))
 
 
 def _clear(line: CanLine, generation: Generation, allowed: bool = False) -> None:
@@ -476,16 +396,16 @@ def arm_motors(line: CanLine, generation: Generation, settings: OdriveSettings) 
             where = signals(bus.ESTIMATES, line.latest(node, bus.ESTIMATES).data)
             if where is None:
                 raise line.no_reply(node)
-            line.send(message(node, bus.MODES, POSITION_CONTROL, PASS_THROUGH))
+            line.send(message(node, bus.MODES, stage.POSITION_CONTROL, stage.PASS_THROUGH))
             if settings.position_gain > 0.0:
                 line.send(message(node, bus.POSITION_GAIN, settings.position_gain))
             if settings.speed_gain > 0.0:
                 line.send(message(node, bus.SPEED_GAINS, settings.speed_gain, settings.integrator_gain))
             line.send(bus.input_position(node, where[0]))
         for node in line.nodes:
-            line.send(message(node, bus.STATE, CLOSED_LOOP))
-        _await(line, lambda beat: beat.state == CLOSED_LOOP or bool(beat.error), feed=True)
-        if any(beat(line, axis) != (0, CLOSED_LOOP) for axis in AXES):
+            line.send(message(node, bus.STATE, stage.CLOSED_LOOP))
+        _await(line, lambda beat: beat.state == stage.CLOSED_LOOP or bool(beat.error), feed=True)
+        if any(beat(line, axis) != (0, stage.CLOSED_LOOP) for axis in AXES):
             raise DeviceFault(trouble(line, generation) or "an axis does not go into closed loop")
     except DeviceFault as error:
         disarm_motors(line)
@@ -529,13 +449,13 @@ def disarm_motors(line: CanLine) -> None:
     """
     for node in line.nodes:
         line.send(*bus.idle_frames(node))
-    if _await(line, lambda beat: beat.state == IDLE, _IDLE_TIMEOUT):
+    if _await(line, lambda beat: beat.state == stage.IDLE, _IDLE_TIMEOUT):
         return
     for node in line.nodes:
         line.send(message(node, bus.ESTOP))
-    if not _await(line, lambda beat: beat.state == IDLE):
+    if not _await(line, lambda beat: beat.state == stage.IDLE):
         now = [beat(line, axis).state for axis in AXES]
-        raise DeviceFault(f"its axes are in the states {now[0]} and {now[1]}, not in {IDLE}")
+        raise DeviceFault(f"its axes are in the states {now[0]} and {now[1]}, not in {stage.IDLE}")
 
 
 def _await(

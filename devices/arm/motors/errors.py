@@ -105,19 +105,13 @@ NEW_ERRORS = {
 }
 """Error bits of Pro and S1 (``ODrive.Error`` of their documentation)."""
 
-PARTS: Mapping[str, Mapping[int, str]] = {
-    "": AXIS,
-    "motor": MOTOR,
-    "encoder": ENCODER,
-    "controller": CONTROLLER,
-}
+PARTS: Mapping[str, Mapping[int, str]] = {"": AXIS, "motor": MOTOR, "encoder": ENCODER, "controller": CONTROLLER}
 """Error bits by part of an axis; "" is the axis itself."""
 
 WATCHDOG_EXPIRED, NEW_WATCHDOG_EXPIRED = 1 << 11, 1 << 24
 """Bit of an expired watchdog in the errors of an axis, of firmware 0.5 and of Pro and S1."""
 
-_CONSEQUENCES = sum(1 << bit for bit in (6, 8, 9))
-"""Bits of an axis that only refer to one of its parts."""
+_CONSEQUENCES = sum(1 << bit for bit in (6, 8, 9))  # bits of an axis that only refer to one of its parts
 
 _REMEDIES = {
     ("", 11): "the host was silent for too long; start again",

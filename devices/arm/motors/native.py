@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from devices.arm.motors.stage import ATTEMPTS, PATIENCE
 from devices.arm.motors.usb import AGAIN, Pipes, Unsent
@@ -33,8 +33,7 @@ from haptics.errors import DeviceOpenError
 TABLE = 0
 """Endpoint from which the drive's table of endpoints is read."""
 
-TABLE_TRAILER = 1
-"""Trailer of requests to `TABLE`: the version of the protocol. It is also the initial value of the table's checksum."""
+_TABLE_TRAILER = 1  # trailer of requests to `TABLE`, and initial value of its checksum: the version of the protocol
 
 VERSION = 0xFFFFFFFF
 """Offset at which `TABLE` returns an identification of the table."""
@@ -42,8 +41,8 @@ VERSION = 0xFFFFFFFF
 _POLYNOMIAL = 0x3D65
 _ACKNOWLEDGE = 0x8000
 _RESPONSE = 0x8000
+# Bit set in every sequence number, so that the drive does not interpret the packet as a line of its text protocol.
 _NOT_TEXT = 0x80
-"""Bit set in every sequence number, so that the drive does not interpret the packet as a line of its text protocol."""
 
 _HEAD = struct.Struct("<HHH")
 _WORD = struct.Struct("<H")
@@ -261,7 +260,7 @@ class Line:
             self._pipes.close()
 
     def _send(self, sequence: int, endpoint: int, payload: bytes, length: int, *, acknowledged: bool) -> None:
-        trailer = self.trailer if endpoint != TABLE else TABLE_TRAILER
+        trailer = self.trailer if endpoint != TABLE else _TABLE_TRAILER
         packet = request(sequence, endpoint, payload, length, trailer, acknowledged=acknowledged)
         if self._held is None:
             self._write(packet)
@@ -282,18 +281,15 @@ class Line:
                     packet = self._pipes.read(_READ_TIMEOUT)
                 except Unsent as error:  # requests queued behind it may not be answered either
                     self._unsent = error
-                    self._settle_all()
+                    for ticket in list(self._waiting):
+                        ticket.settle(None)
                     continue
                 if packet is not None:
                     self._deliver(packet)
         except TransferError as error:
             self._fault = error
-            self._settle_all()
-
-    def _settle_all(self) -> None:
-        """Settle all pending tickets without a reply."""
-        for ticket in list(self._waiting):
-            ticket.settle(None)
+            for ticket in list(self._waiting):
+                ticket.settle(None)
 
     def _deliver(self, packet: bytes) -> None:
         """Assign a reply to its ticket, and discard earlier tickets, which will not be answered."""
@@ -327,19 +323,19 @@ def wait_all(line: Line, tickets: list[Ticket], timeout: float) -> list[bytes]:
 Value = float | int | bool
 """Value of a property."""
 
+_E = TypeVar("_E")
+
+# Format for `struct` by type name.
 _FORMS = {
     "float": "<f",
     "bool": "<?",
     **{f"{sign}int{8 * size}": f"<{letter}" for sign, letters in (("", "bhiq"), ("u", "BHIQ"))
        for size, letter in zip((1, 2, 4, 8), letters, strict=True)},
 }  # fmt: skip
-"""Format for `struct` by type name."""
 
-_HIGHEST = 0x7FFF
-"""Highest address: the bit above requests an acknowledgement."""
+_HIGHEST = 0x7FFF  # highest address: the bit above requests an acknowledgement
 
-_LONGEST = 1 << 20
-"""Maximum length of a table [byte]."""
+_LONGEST = 1 << 20  # maximum length of a table [byte]
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,29 +350,17 @@ class Endpoint:
         Address.
     form : struct.Struct
         Format of its value.
-    writable : bool
-        Whether it can be written.
     """
 
     name: str
     number: int
     form: struct.Struct
-    writable: bool
-
-    def pack(self, value: Value) -> bytes:
-        """Return a value as bytes."""
-        return self.form.pack(value)
-
-    def unpack(self, data: bytes) -> Any:
-        """Return the value in bytes."""
-        return self.form.unpack(data)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
     """Function of a drive: write the inputs, then write to `number`, then read the outputs."""
 
-    name: str
     number: int
     inputs: tuple[Endpoint, ...]
     outputs: tuple[Endpoint, ...]
@@ -403,7 +387,7 @@ class Table:
 
 def identification(text: bytes) -> int:
     """Return the identification that a drive with this table reports."""
-    first = checksum(text, TABLE_TRAILER)
+    first = checksum(text, _TABLE_TRAILER)
     return first << 16 | checksum(text, first)
 
 
@@ -423,7 +407,7 @@ def parse_table(text: bytes) -> Table:
         raise DeviceOpenError(
             f"the drive's table of endpoints cannot be understood ({error}): is its firmware 0.5?"
         ) from error
-    return Table(checksum(text, TABLE_TRAILER), properties, functions)
+    return Table(checksum(text, _TABLE_TRAILER), properties, functions)
 
 
 def _collect(
@@ -434,18 +418,15 @@ def _collect(
         if kind == "object":
             _collect(member["members"], f"{name}.", properties, functions)
         elif kind == "function":
-            inputs, outputs = (
-                tuple(_endpoint(part, f"{name}.", True) for part in member.get(key, ()))
-                for key in ("inputs", "outputs")
-            )
-            functions[name] = Function(name, _address(member, name), inputs, outputs)
+            ends = (tuple(_endpoint(e, f"{name}.") for e in member.get(key, ())) for key in ("inputs", "outputs"))
+            functions[name] = Function(_address(member, name), *ends)
         elif kind in _FORMS:
-            properties[name] = _endpoint(member, prefix, "w" in member.get("access", "r"))
+            properties[name] = _endpoint(member, prefix)
 
 
-def _endpoint(member: dict[str, Any], prefix: str, writable: bool) -> Endpoint:
+def _endpoint(member: dict[str, Any], prefix: str) -> Endpoint:
     name = f"{prefix}{member['name']}"
-    return Endpoint(name, _address(member, name), struct.Struct(_FORMS[member["type"]]), writable)
+    return Endpoint(name, _address(member, name), struct.Struct(_FORMS[member["type"]]))
 
 
 def _address(member: dict[str, Any], name: str) -> int:
@@ -488,7 +469,12 @@ def fetch(version: int, page: Callable[[int], bytes], folder: Path | None) -> Ta
                 "start again."
             )
         if file is not None:
-            _write_cache(file, text)
+            with contextlib.suppress(OSError):  # without a cache, the table is read again
+                file.parent.mkdir(parents=True, exist_ok=True)
+                descriptor, name = tempfile.mkstemp(dir=file.parent)
+                with os.fdopen(descriptor, "wb") as stream:
+                    stream.write(text)
+                Path(name).replace(file)
     return parse_table(text)
 
 
@@ -499,16 +485,6 @@ def table_folder() -> Path | None:
     except RuntimeError:
         return None
     return base / "haptics" / "odrive"
-
-
-def _write_cache(file: Path, text: bytes) -> None:
-    """Write a text to the cache atomically, ignoring errors; without it, the drive is read again."""
-    with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=file.parent)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(text)
-        Path(name).replace(file)
 
 
 # --- drive ------------------------------------------------------------------------------------------------------------
@@ -536,40 +512,41 @@ class Drive:
 
     def property(self, name: str) -> Endpoint:
         """Return the endpoint of a property."""
-        found = self.table.properties.get(name)
-        return found if found is not None else self._lacks(name)
+        return _find(self.table.properties, name, name)
 
     def function(self, name: str) -> Function:
         """Return the endpoints of a function."""
-        found = self.table.functions.get(name)
-        return found if found is not None else self._lacks(f"{name}()")
+        return _find(self.table.functions, name, f"{name}()")
 
-    def _lacks(self, name: str) -> Any:
-        raise DeviceOpenError(
-            f"the drive has no {name}: this driver is for firmware 0.5.2 to 0.5.6; update it with the maker's tool."
-        )
-
-    def get(self, name: str) -> Any:
+    def get(self, name: str | Endpoint) -> Any:
         """Return the value of a property."""
-        return self._read(self.property(name))
+        endpoint = self.property(name) if isinstance(name, str) else name
+        return endpoint.form.unpack(self.line.operate(endpoint.number, b"", endpoint.form.size))[0]
 
-    def set(self, name: str, value: Value) -> None:
+    def set(self, name: str | Endpoint, value: Value) -> None:
         """Write a property and wait for the acknowledgement."""
-        self._write(self.property(name), value)
+        endpoint = self.property(name) if isinstance(name, str) else name
+        self.line.operate(endpoint.number, endpoint.form.pack(value))
+
+    def post(self, endpoint: Endpoint, value: Value) -> None:
+        """Write a property without an acknowledgement."""
+        self.line.post(endpoint.number, endpoint.form.pack(value))
 
     def call(self, name: str, *arguments: Value) -> Any:
         """Call a function; return its first output, None if it has no output."""
         function = self.function(name)
         for endpoint, value in zip(function.inputs, arguments, strict=True):
-            self._write(endpoint, value)
+            self.set(endpoint, value)
         self.line.operate(function.number)
-        return self._read(function.outputs[0]) if function.outputs else None
+        return self.get(function.outputs[0]) if function.outputs else None
 
-    def _read(self, endpoint: Endpoint) -> Any:
-        return endpoint.unpack(self.line.operate(endpoint.number, b"", endpoint.form.size))
 
-    def _write(self, endpoint: Endpoint, value: Value) -> None:
-        self.line.operate(endpoint.number, endpoint.pack(value))
+def _find(endpoints: Mapping[str, _E], name: str, title: str) -> _E:
+    if name not in endpoints:
+        raise DeviceOpenError(
+            f"the drive has no {title}: this driver is for firmware 0.5.2 to 0.5.6; update it with the maker's tool."
+        )
+    return endpoints[name]
 
 
 def connect(line: Line, folder: Path | None) -> Drive:

@@ -3,70 +3,43 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from devices.arm.motors import stage
 from devices.arm.motors.errors import WATCHDOG_EXPIRED
-from devices.arm.motors.limits import NAMES, Demands, read_limits, require_enough
 from devices.arm.motors.native import Drive, Line, connect, table_folder
 from devices.arm.motors.rounds import NativeRounds, TextLine, TextRounds, axis_errors, trouble
-from devices.arm.motors.settings import NATIVE, TEXT, WHERE, OdriveSettings
-from devices.arm.motors.stage import (
-    AXES,
-    CLOSED_LOOP,
-    IDLE,
-    PASS_THROUGH,
-    PATIENCE,
-    POSITION_CONTROL,
-    STILL,
-    MotorStage,
-    Rounds,
-    require_voltage,
-)
+from devices.arm.motors.settings import NATIVE, TEXT, WHERE, Demands, OdriveSettings
+from devices.arm.motors.stage import AXES, MotorStage, Rounds
 from devices.arm.motors.usb import Pipes, open_drive, open_serial_port
 from devices.common.bus import TransferError
 from haptics.device import Vector
 from haptics.errors import DeviceFault, DeviceOpenError
 
+# Settings of an axis that are incompatible with driving an arm, and the reason.
 _MISLEADING = {
     "config.enable_step_dir": "pulses at its pins would move the motor besides our commands",
     "controller.config.circular_setpoints": "a position would stand for any turn, and the motor could go the other way",
 }
-"""Settings of an axis that are incompatible with driving an arm, and the reason."""
 
-_FIRST_ABSOLUTE = 256
-"""First encoder mode whose positions are known after power-on."""
+_FIRST_ABSOLUTE = 256  # first encoder mode whose positions are known after power-on
 
 _STATE_TIMEOUT = 1.0
 _POLL = 2e-3
 
-_HOMED_WITHIN = 2.5
-"""Tolerance between the position set by homing and the position read afterwards [encoder counts]."""
+_HOMED_WITHIN = 2.5  # tolerance between the position set by homing and the position read afterwards [encoder counts]
 
 
 class OdriveStage(MotorStage):
     """Both axes of an ODrive in position control, which get position and speed in every tick.
 
-    See `MotorStage`.
-
-    Parameters
-    ----------
-    settings : mapping, optional
-        Settings of `OdriveSettings`.
-    period : float
-        Period of a tick [s], from which the speed of commands without a speed is computed.
-    backend : usb.backend.IBackend, optional
-        USB backend instead of libusb.
-    demands : Demands, optional
-        Requirements of the arm on the motors; a drive with lower limits is refused.
-
-    Raises
-    ------
-    ConfigurationError
-        If a setting is invalid.
+    See `MotorStage`; its `far_end` is a backend for pyusb instead of libusb. A drive with limits below the `demands` is
+    refused.
 
     Attributes
     ----------
@@ -76,38 +49,39 @@ class OdriveStage(MotorStage):
     """
 
     drive: Drive
-
-    def __init__(
-        self,
-        settings: Mapping[str, Any] | None = None,
-        *,
-        period: float = 1e-3,
-        backend: Any = None,
-        demands: Demands | None = None,
-    ) -> None:
-        super().__init__(settings, period)
-        self._backend, self._demands = backend, demands or Demands()
-        self._pipes: Pipes | None = None
-        self._text: TextLine | None = None
+    _pipes: Pipes
+    _text: TextLine | None = None
 
     def _connect(self) -> Line:
-        self._pipes = open_drive(self.settings.serial, self._backend)
+        self._pipes = open_drive(self.settings.serial, self._far_end)
         return Line(self._pipes)
 
     def _examine(self, line: Line) -> None:
-        assert self._pipes is not None
+        own, pipes = self.settings, self._pipes
         drive = self.drive = connect(line, table_folder())
-        require_usable(drive, self.settings)
-        limits = require_limits(drive, self.settings, self._demands)
-        self.facts = {"serial": self._pipes.serial, "transfers": self._pipes.transfers, **limits}
+        require_usable(drive, own)
+        self.facts = {"serial": pipes.serial, "transfers": pipes.transfers, "firmware": _version(drive)}
+        for axis in AXES:
+            found = {limit: drive.get(f"axis{axis}.{name}") for limit, name in NAMES.items()}
+            if own.speed_limit > 0.0:  # replaces the drive's own for the run
+                found["speed_limit"] = own.speed_limit
+            for limit in ("current_limit", "torque_constant", "torque_limit", "speed_limit"):
+                if not found[limit] > 0.0:
+                    raise DeviceOpenError(
+                        f"axis{axis}.{NAMES[limit]} is {found[limit]:g} in the drive: it must be more than 0. In "
+                        f"odrivetool: odrv0.axis{axis}.{NAMES[limit]} = VALUE; {_SAVED}."
+                    )
+            limits = AxisLimits(**found)
+            require_enough(axis, limits, self._demands, own)
+            self.facts[f"axis{axis}"] = limits.facts
         self.homed = all(drive.get(f"axis{axis}.encoder.config.mode") >= _FIRST_ABSOLUTE for axis in AXES)
 
     def _set_home(self, turns: Vector) -> None:
         drive = self.drive
         for axis in AXES:
-            if drive.get(f"axis{axis}.current_state") != IDLE:
+            if drive.get(f"axis{axis}.current_state") != stage.IDLE:
                 raise DeviceOpenError("the motors are armed: disarm them, then home the arm by hand.")
-            if abs(drive.get(f"axis{axis}.encoder.vel_estimate")) > STILL:
+            if abs(drive.get(f"axis{axis}.encoder.vel_estimate")) > stage.STILL:
                 raise DeviceOpenError("the arm moved while it was being homed: hold it still and start again.")
         for axis in AXES:
             counts = drive.get(f"axis{axis}.encoder.config.cpr")
@@ -121,30 +95,27 @@ class OdriveStage(MotorStage):
                 )
 
     def _energise(self) -> tuple[Rounds, float]:
-        rounds = self._begin_rounds()  # before the watchdogs are enabled
-        try:
-            return rounds, arm_motors(self.drive, self.settings)
-        except BaseException:
-            self._end_text()
-            raise
-
-    def _begin_rounds(self) -> Rounds:
-        """Return rounds in lines of text if the drive and the settings allow them, otherwise native rounds."""
         own, drive = self.settings, self.drive
-        port = open_serial_port(self._pipes) if self._pipes is not None and own.protocol != NATIVE else None
+        rounds: Rounds | None = None  # chosen before the watchdogs are enabled
+        port = open_serial_port(self._pipes) if own.protocol != NATIVE else None
         if port is not None:
             self._text = TextLine(port)
-            rounds = TextRounds(drive, own, self._text)
+            text_rounds = TextRounds(drive, own, self._text)
             with contextlib.suppress(TransferError):
-                rounds.poll(PATIENCE)
-                return rounds
-            self._end_text()
-        if own.protocol == TEXT:
+                text_rounds.poll(stage.PATIENCE)
+                rounds = text_rounds
+            if rounds is None:
+                self._end_text()
+        if rounds is None and own.protocol == TEXT:
             raise DeviceOpenError(
                 "the drive does not answer lines of text at its serial port on USB: end other programs that use "
                 f"this port, or choose {WHERE}.protocol=native."
             )
-        return NativeRounds(drive, own)
+        try:
+            return rounds or NativeRounds(drive, own), arm_motors(drive, own)
+        except BaseException:
+            self._end_text()
+            raise
 
     def _end_text(self) -> None:
         text, self._text = self._text, None
@@ -162,6 +133,10 @@ class OdriveStage(MotorStage):
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
+def _version(drive: Drive) -> str:
+    return ".".join(str(drive.get(f"fw_version_{part}")) for part in ("major", "minor", "revision"))
+
+
 def require_usable(drive: Drive, settings: OdriveSettings) -> None:
     """Require a supported drive with power, without errors, and with calibrated motors and encoders.
 
@@ -176,11 +151,23 @@ def require_usable(drive: Drive, settings: OdriveSettings) -> None:
     version = _version(drive)
     if not version.startswith("0.5."):
         raise DeviceOpenError(f"the drive's firmware is {version}: this driver is for 0.5, and knows no other.")
-    require_voltage(drive.get("vbus_voltage"), settings)
+    stage.require_voltage(drive.get("vbus_voltage"), settings)
     disarm_motors(drive)
-    found = trouble(drive)
-    if found:
-        _clear(drive, found, settings.clear_errors)
+    if found := trouble(drive):
+        only_watchdogs = not drive.get("error") and all(
+            bits == (WATCHDOG_EXPIRED if part == "" else 0)
+            for axis in AXES
+            for part, bits in axis_errors(drive, axis).items()
+            if bits
+        )
+        if not (settings.clear_errors or only_watchdogs):
+            raise DeviceOpenError(
+                f"the drive has errors from earlier: {found}. See to it, then start again with "
+                f"{WHERE}.clear_errors=true."
+            )
+        drive.call("clear_errors")
+        if left := trouble(drive):
+            raise DeviceOpenError(f"the drive has errors that do not go away: {left}.")
     for axis in AXES:
         for name, reason in _MISLEADING.items():
             path = f"axis{axis}.{name}"
@@ -193,38 +180,6 @@ def require_usable(drive: Drive, settings: OdriveSettings) -> None:
                     f"axis {axis} of the drive: its {part} is not calibrated; calibrate it with the maker's tool and "
                     "save that, or find its index, then start again."
                 )
-
-
-def _version(drive: Drive) -> str:
-    return ".".join(str(drive.get(f"fw_version_{part}")) for part in ("major", "minor", "revision"))
-
-
-def _clear(drive: Drive, found: str, allowed: bool) -> None:
-    """Clear the errors `found` if they are only expired watchdogs, or if allowed."""
-    only_watchdogs = not drive.get("error") and all(
-        bits == (WATCHDOG_EXPIRED if part == "" else 0)
-        for axis in AXES
-        for part, bits in axis_errors(drive, axis).items()
-        if bits
-    )
-    if not (allowed or only_watchdogs):
-        raise DeviceOpenError(
-            f"the drive has errors from earlier: {found}. See to it, then start again with {WHERE}.clear_errors=true."
-        )
-    drive.call("clear_errors")
-    left = trouble(drive)
-    if left:
-        raise DeviceOpenError(f"the drive has errors that do not go away: {left}.")
-
-
-def require_limits(drive: Drive, settings: OdriveSettings, demands: Demands) -> dict[str, Any]:
-    """Return firmware and limits of the drive; raise `DeviceOpenError` if they are below the `demands`."""
-    facts: dict[str, Any] = {"firmware": _version(drive)}
-    for axis in AXES:
-        own = read_limits({name: drive.get(f"axis{axis}.{name}") for name in NAMES.values()}, axis, settings)
-        require_enough(axis, own, demands, settings)
-        facts[f"axis{axis}"] = own.facts
-    return facts
 
 
 # --- arming and disarming ---------------------------------------------------------------------------------------------
@@ -243,43 +198,40 @@ def arm_motors(drive: Drive, settings: OdriveSettings) -> float:
     DeviceOpenError
         If they cannot be armed; they are disarmed again.
     """
+    given: dict[str, float] = {"control_mode": stage.POSITION_CONTROL, "input_mode": stage.PASS_THROUGH}
+    if settings.speed_limit > 0.0:
+        given["vel_limit"] = settings.speed_limit
+    if settings.position_gain > 0.0:
+        given["pos_gain"] = settings.position_gain
+    if settings.speed_gain > 0.0:
+        given["vel_gain"] = settings.speed_gain
+    if settings.integrator_gain >= 0.0:
+        given["vel_integrator_gain"] = settings.integrator_gain
+    controllers = [f"axis{axis}.controller" for axis in AXES]
     try:
-        for axis in AXES:
-            _set_up(drive, axis, settings)
-        controllers = [f"axis{axis}.controller.config" for axis in AXES]
-        limits = [drive.get(f"{name}.vel_limit") * drive.get(f"{name}.vel_limit_tolerance") for name in controllers]
+        for axis, name in zip(AXES, controllers, strict=True):
+            for setting, value in given.items():
+                drive.set(f"{name}.config.{setting}", value)
+            drive.set(f"{name}.input_vel", 0.0)
+            drive.set(f"{name}.input_torque", 0.0)
+            drive.set(f"{name}.input_pos", drive.get(f"axis{axis}.encoder.pos_estimate"))
+        limits = [
+            drive.get(f"{name}.config.vel_limit") * drive.get(f"{name}.config.vel_limit_tolerance")
+            for name in controllers
+        ]
         for axis in AXES:  # feed before enabling: a watchdog enabled without remaining time is an error at once
             drive.set(f"axis{axis}.config.watchdog_timeout", settings.watchdog)
             drive.call(f"axis{axis}.watchdog_feed")
             drive.set(f"axis{axis}.config.enable_watchdog", True)
         for axis in AXES:
-            drive.set(f"axis{axis}.requested_state", CLOSED_LOOP)
-        _await_state(drive, CLOSED_LOOP)
+            drive.set(f"axis{axis}.requested_state", stage.CLOSED_LOOP)
+        _await_state(drive, stage.CLOSED_LOOP)
         return float(max(limits))
-    except DeviceFault as error:
+    except BaseException as error:
         disarm_motors(drive)
-        raise DeviceOpenError(f"the motors could not be armed: {error}") from error
-    except BaseException:
-        disarm_motors(drive)
+        if isinstance(error, DeviceFault):
+            raise DeviceOpenError(f"the motors could not be armed: {error}") from error
         raise
-
-
-def _set_up(drive: Drive, axis: int, settings: OdriveSettings) -> None:
-    """Configure the controller of an axis, and command its present position."""
-    name = f"axis{axis}.controller"
-    drive.set(f"{name}.config.control_mode", POSITION_CONTROL)
-    drive.set(f"{name}.config.input_mode", PASS_THROUGH)
-    for setting, value, given in (
-        ("vel_limit", settings.speed_limit, settings.speed_limit > 0.0),
-        ("pos_gain", settings.position_gain, settings.position_gain > 0.0),
-        ("vel_gain", settings.speed_gain, settings.speed_gain > 0.0),
-        ("vel_integrator_gain", settings.integrator_gain, settings.integrator_gain >= 0.0),
-    ):
-        if given:
-            drive.set(f"{name}.config.{setting}", value)
-    drive.set(f"{name}.input_vel", 0.0)
-    drive.set(f"{name}.input_torque", 0.0)
-    drive.set(f"{name}.input_pos", drive.get(f"axis{axis}.encoder.pos_estimate"))
 
 
 def disarm_motors(drive: Drive) -> None:
@@ -293,8 +245,8 @@ def disarm_motors(drive: Drive) -> None:
     for axis in AXES:
         drive.set(f"axis{axis}.controller.input_vel", 0.0)
         drive.set(f"axis{axis}.controller.input_torque", 0.0)
-        drive.set(f"axis{axis}.requested_state", IDLE)
-    _await_state(drive, IDLE)
+        drive.set(f"axis{axis}.requested_state", stage.IDLE)
+    _await_state(drive, stage.IDLE)
     for axis in AXES:
         drive.set(f"axis{axis}.config.enable_watchdog", False)
 
@@ -306,7 +258,7 @@ def _await_state(drive: Drive, state: int) -> None:
         now = [drive.get(f"axis{axis}.current_state") for axis in AXES]
         if all(found == state for found in now):
             return
-        found = trouble(drive) if state != IDLE else ""
+        found = trouble(drive) if state != stage.IDLE else ""
         if found:
             raise DeviceFault(found)
         if time.monotonic() > latest:
@@ -314,3 +266,128 @@ def _await_state(drive: Drive, state: int) -> None:
         for axis in AXES:
             drive.call(f"axis{axis}.watchdog_feed")
         time.sleep(_POLL)
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+_ENOUGH = 1.0 - 1e-3  # relative tolerance of limits, because the drive rounds them to single precision
+
+_SINGLE = 1e-6  # relative resolution of single precision, for rounding
+
+_SAVED = "odrv0.save_configuration()"
+
+
+@dataclass(frozen=True)
+class AxisLimits:
+    """Limits of an axis, as configured in its drive.
+
+    Attributes
+    ----------
+    current_limit : float
+        Current limit of the motor [A].
+    torque_constant : float
+        Torque per current [N m/A].
+    torque_limit : float
+        Torque limit of the motor [N m]; infinite where only the current is limited.
+    speed_limit : float
+        Speed limit of the controller [turn/s].
+    limits_speed : bool
+        Whether the controller clips speeds to the limit.
+    minds_overspeed : bool
+        Whether the motor is disarmed beyond `overspeed` times the limit.
+    overspeed : float
+        Factor on the speed limit beyond which the motor is disarmed.
+    """
+
+    current_limit: float
+    torque_constant: float
+    torque_limit: float = math.inf
+    speed_limit: float = math.inf
+    limits_speed: bool = True
+    minds_overspeed: bool = True
+    overspeed: float = 1.2
+
+    @property
+    def torque(self) -> float:
+        """Maximum torque of the drive [N m]."""
+        return min(self.current_limit * self.torque_constant, self.torque_limit)
+
+    @property
+    def speed(self) -> float:
+        """Maximum speed that the drive allows [turn/s]."""
+        held = self.speed_limit if self.limits_speed else math.inf
+        return min(held, self.speed_limit * self.overspeed if self.minds_overspeed else math.inf)
+
+    @property
+    def facts(self) -> dict[str, float | bool | None]:
+        """Limits for a recording: units in the names, None for unlimited values."""
+        units = {"current_limit": "a", "torque_constant": "nm_per_a", "torque_limit": "nm", "speed_limit": "turn_per_s"}
+        return {
+            f"{name}_{units[name]}" if name in units else name: value if math.isfinite(value) else None
+            for name, value in asdict(self).items()
+        }
+
+
+NAMES: Mapping[str, str] = {
+    "current_limit": "motor.config.current_lim",
+    "torque_constant": "motor.config.torque_constant",
+    "torque_limit": "motor.config.torque_lim",
+    "speed_limit": "controller.config.vel_limit",
+    "limits_speed": "controller.config.enable_vel_limit",
+    "minds_overspeed": "controller.config.enable_overspeed_error",
+    "overspeed": "controller.config.vel_limit_tolerance",
+}
+"""Limits by their property in an axis of firmware 0.5."""
+
+
+def require_enough(axis: int, own: AxisLimits, demands: Demands, settings: OdriveSettings) -> None:
+    """Require that the limits of an axis meet the requirements of the arm.
+
+    A drive clips values beyond its limits without an error: an arm whose motors get less current than its settings
+    assume does not follow its reference, and motors that exceed their speed limit are disarmed in mid-motion.
+
+    Raises
+    ------
+    DeviceOpenError
+        With the limit that is too low, its required value, and the commands to type.
+    """
+    name = {limit: f"axis{axis}.{path}" for limit, path in NAMES.items()}
+    if not own.torque >= _ENOUGH * demands.torque:
+        by_current = own.current_limit * own.torque_constant
+        commands, reasons = [], []
+        if not by_current >= _ENOUGH * demands.torque:
+            reasons.append(
+                f"{name['current_limit']} is {own.current_limit:g} A, with {name['torque_constant']} = "
+                f"{own.torque_constant:g} N m/A that is {by_current:.3g} N m"
+            )
+            needed = _rounded(demands.torque / own.torque_constant, up=True)
+            commands.append(f"odrv0.{name['current_limit']} = {needed:g}")
+        if not own.torque_limit >= _ENOUGH * demands.torque:
+            reasons.append(f"{name['torque_limit']} is {own.torque_limit:g} N m")
+            commands.append(f"odrv0.{name['torque_limit']} = {_rounded(demands.torque, up=True):g}")
+        raise DeviceOpenError(
+            f"the drive gives its motor less torque than {demands.torque_setting} says, {demands.torque:g} N m: "
+            f"{' and '.join(reasons)}. If motor and drive stand it, type in odrivetool: "
+            f"{'; '.join([*commands, _SAVED])}. Else set {demands.torque_setting} to "
+            f"{_rounded(own.torque, up=False):g}."
+        )
+    needed = demands.speeds[axis]
+    if not own.speed >= _ENOUGH * needed:
+        where = f"{name['speed_limit']} in the drive"
+        command = f"odrv0.{name['speed_limit']} = {_rounded(needed, up=True):g}"
+        remedy = f"type in odrivetool: {command}; {_SAVED}; or set {WHERE}.speed_limit to that"
+        if settings.speed_limit > 0.0:
+            where, remedy = f"{WHERE}.speed_limit", f"set {WHERE}.speed_limit to {_rounded(needed, up=True):g}"
+        raise DeviceOpenError(
+            f"{where} is {own.speed_limit:g} turn/s, and {demands.speed_setting} takes the motor of axis {axis} to "
+            f"{needed:.3g} turn/s. If motor and gear stand it, {remedy}. Else lower "
+            f"{demands.speed_setting.split(' ')[0]} to {own.speed / needed:.2g} times what it is."
+        )
+
+
+def _rounded(value: float, *, up: bool) -> float:
+    """Return `value` rounded up or down to three significant digits."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    if up:
+        return math.ceil(value / step * (1.0 - _SINGLE)) * step
+    return math.floor(value / step * (1.0 + _SINGLE)) * step

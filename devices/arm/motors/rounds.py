@@ -12,27 +12,24 @@ import struct
 import time
 
 from devices.arm.motors.errors import PARTS, SYSTEM, explain, in_words
-from devices.arm.motors.native import Drive, Endpoint, Ticket, wait_all
+from devices.arm.motors.native import Drive, wait_all
 from devices.arm.motors.settings import OdriveSettings
 from devices.arm.motors.stage import AXES, IDLE, Answer, Command, Rounds
 from devices.arm.motors.usb import Pipes
 from devices.common.bus import TransferError, Trouble
 from haptics.errors import DeviceOpenError
 
-ECHO = "test_property"
-"""Property for free use of every drive with firmware 0.5; it stores the number of a round."""
+_ECHO = "test_property"  # property for free use of every drive with firmware 0.5; it stores the number of a round
 
 LONGEST = 4096
 """Maximum length of a line; longer data are discarded [byte]."""
 
 _COMMAND = struct.Struct("<6f")
-_FEEDS_AFTER = 0.1
-"""Interval between feeds of a watchdog as a fraction of its timeout."""
+_FEEDS_AFTER = 0.1  # interval between feeds of a watchdog as a fraction of its timeout
 
+# First round number, and the count of numbers from it on. No state or error has such a value, and the drive prints at
+# most 9 characters.
 _ROUNDS = 400_000_000
-"""First round number, and the count of numbers from it on. No state or error has such a value, and the drive prints at
-most 9 characters.
-"""
 
 
 def axis_errors(drive: Drive, axis: int) -> dict[str, int]:
@@ -77,47 +74,42 @@ class NativeRounds(Rounds):
 
     def exchange(self, command: Command, *, alive: bool) -> Answer:
         """See `Rounds.exchange`."""
-        self._count += 1
-        with self._line.batch():
-            self.send(command, alive=alive)
-            requested, tickets = self._send_request()
-        return self._read_reply(requested, tickets, self._timeout)
+        return self._round(self._timeout, command, alive=alive)
 
     def poll(self, timeout: float) -> Answer:
         """See `Rounds.poll`."""
-        with self._line.batch():
-            requested, tickets = self._send_request()
-        return self._read_reply(requested, tickets, timeout)
+        return self._round(timeout)
 
-    def _state(self) -> Endpoint:
-        """Return the state property of this round."""
-        return self._states[self._count % len(self._states)]
-
-    def _send_request(self) -> tuple[float, list[Ticket]]:
-        requested = time.perf_counter()
-        endpoints = (*self._estimates, self._state())
-        return requested, [self._line.request(endpoint.number, b"", endpoint.form.size) for endpoint in endpoints]
-
-    def _read_reply(self, requested: float, tickets: list[Ticket], timeout: float) -> Answer:
-        state, answers = self._state(), wait_all(self._line, tickets, timeout)
-        found = [endpoint.unpack(data) for endpoint, data in zip(self._estimates, answers[:-1], strict=True)]
-        return Answer(requested, (found[0], found[1], found[2], found[3]), state.name, state.unpack(answers[-1]))
+    def _round(self, timeout: float, command: Command | None = None, *, alive: bool = False) -> Answer:
+        """Send a command, if there is one, with the requests of a round, and return the replies."""
+        line = self._line
+        self._count += command is not None
+        endpoints = (*self._estimates, self._states[self._count % len(self._states)])
+        with line.batch():
+            if command is not None:
+                self.send(command, alive=alive)
+            requested = time.perf_counter()
+            tickets = [line.request(endpoint.number, b"", endpoint.form.size) for endpoint in endpoints]
+        data = wait_all(line, tickets, timeout)
+        one, two, one_speed, two_speed, state = (
+            e.form.unpack(part)[0] for e, part in zip(endpoints, data, strict=True)
+        )
+        return Answer(requested, (one, two, one_speed, two_speed), endpoints[-1].name, state)
 
     def send(self, command: Command, *, alive: bool) -> None:
         """Send a command and feed the watchdogs at intervals; if not `alive`, command a stop instead."""
-        post = self._line.post
+        drive = self._drive
         for axis in AXES:
-            speed, position = self._speeds[axis], self._positions[axis]
-            post(speed.number, speed.pack(command[2 + axis] if alive else 0.0))
-            post(position.number, position.pack(command[axis]))
+            drive.post(self._speeds[axis], command[2 + axis] if alive else 0.0)
+            drive.post(self._positions[axis], command[axis])
             torque = command[4 + axis] if alive else 0.0
             if torque != self._sent_torques[axis]:
-                post(self._torques[axis].number, self._torques[axis].pack(torque))
+                drive.post(self._torques[axis], torque)
                 self._sent_torques[axis] = torque
         now = time.perf_counter()
         if alive and now >= self._next_feed:
             for feed in self._feeds:
-                post(feed)
+                self._line.post(feed)
             self._next_feed = now + _FEEDS_AFTER * self._watchdog
 
     def invalidate(self) -> None:
@@ -133,10 +125,9 @@ class NativeRounds(Rounds):
         """See `Rounds.disable_motors`."""
         with contextlib.suppress(TransferError, DeviceOpenError):
             for axis in AXES:
-                speed = self._drive.property(f"axis{axis}.controller.input_vel")
                 state = self._drive.property(f"axis{axis}.requested_state")
-                self._line.post(speed.number, speed.pack(0.0))
-                self._line.post(state.number, state.pack(IDLE))
+                self._drive.post(self._speeds[axis], 0.0)
+                self._drive.post(state, IDLE)
 
 
 # --- lines of text ----------------------------------------------------------------------------------------------------
@@ -218,39 +209,31 @@ class TextRounds(NativeRounds):
         super().__init__(drive, settings)
         self._text = line
 
-    def exchange(self, command: Command, *, alive: bool) -> Answer:
-        """See `Rounds.exchange`."""
-        if not alive:
-            self.invalidate()  # the text commands have changed its cached values
-            self.send(command, alive=False)
-        single = _COMMAND.unpack(_COMMAND.pack(*command))  # single precision is exact in 9 digits
-        lines = [f"p {axis} {single[axis]:.9g} {single[2 + axis]:.9g} {single[4 + axis]:.9g}" for axis in AXES]
-        return self._exchange(lines if alive else [], self._timeout)
-
-    def poll(self, timeout: float) -> Answer:
-        """See `Rounds.poll`."""
-        return self._exchange([], timeout)
-
-    def _exchange(self, lines: list[str], timeout: float) -> Answer:
+    def _round(self, timeout: float, command: Command | None = None, *, alive: bool = False) -> Answer:
         """Send lines and read the replies, identified by the round number, which is written and read back.
 
         Other replies than numbers mean that a line was lost.
         """
+        lines: list[str] = []
+        if command is not None and alive:
+            single = _COMMAND.unpack(_COMMAND.pack(*command))  # single precision is exact in 9 digits
+            lines = [f"p {axis} {single[axis]:.9g} {single[2 + axis]:.9g} {single[4 + axis]:.9g}" for axis in AXES]
+        elif command is not None:
+            self.invalidate()  # the text commands have changed its cached values
+            self.send(command, alive=False)
         self._count = (self._count + 1) % _ROUNDS
-        state, number = self._state(), _ROUNDS + self._count
+        state, number = self._states[self._count % len(self._states)], _ROUNDS + self._count
         requested = time.perf_counter()
-        lines += [*(f"f {axis}" for axis in AXES), f"r {state.name}", f"w {ECHO} {number}", f"r {ECHO}"]
+        lines += [*(f"f {axis}" for axis in AXES), f"r {state.name}", f"w {_ECHO} {number}", f"r {_ECHO}"]
         *estimates, value = self._text.exchange(lines, str(number), 3, timeout)
-        (one, one_speed), (two, two_speed) = map(_pair, estimates)
+        numbers: list[float] = []
+        for answer in estimates:
+            try:
+                position, speed = map(float, answer.split())
+            except ValueError:
+                raise TransferError(f"the drive answered {answer!r} in place of 2 numbers.", Trouble.TIMEOUT) from None
+            numbers += position, speed
         if not value.isdecimal():
             raise TransferError(f"the drive answered {value!r} in place of a state.", Trouble.TIMEOUT)
+        one, one_speed, two, two_speed = numbers
         return Answer(requested, (one, two, one_speed, two_speed), state.name, int(value))
-
-
-def _pair(line: str) -> tuple[float, float]:
-    """Return the two numbers in a line."""
-    try:
-        first, second = map(float, line.split())
-    except ValueError:
-        raise TransferError(f"the drive answered {line!r} in place of 2 numbers.", Trouble.TIMEOUT) from None
-    return first, second

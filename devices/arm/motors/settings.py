@@ -34,6 +34,26 @@ class DriveGains:
     integrator: float
 
 
+@dataclass(frozen=True)
+class Demands:
+    """Requirements of an arm on its motors; 0 where unknown.
+
+    Attributes
+    ----------
+    torque : float
+        Maximum torque at a motor's shaft [N m].
+    speeds : (float, float)
+        Maximum speed of each motor [turn/s].
+    torque_setting, speed_setting : str
+        Settings from which they follow, for messages.
+    """
+
+    torque: float = 0.0
+    speeds: tuple[float, float] = (0.0, 0.0)
+    torque_setting: str = ""
+    speed_setting: str = ""
+
+
 @documented
 @dataclass(frozen=True)
 class OdriveSettings:
@@ -53,16 +73,12 @@ class OdriveSettings:
         minimum=0.0,
         maximum=200.0,
         unit="turn/s",
-        doc="speed limit of the motors; a drive with default settings disables them at 1.2 times this speed",
+        doc="speed limit; a drive with default settings disables motors at 1.2 times it",
     )
     position_gain: float = bounded(0.0, minimum=0.0, maximum=1000.0, unit="1/s", doc="speed per error of the position")
     speed_gain: float = bounded(0.0, minimum=0.0, maximum=100.0, unit="N m s/turn", doc="torque per error of the speed")
     integrator_gain: float = bounded(
-        -1.0,
-        minimum=-1.0,
-        maximum=1000.0,
-        unit="N m/turn",
-        doc="rate of the torque per error of the speed; negative to keep it",
+        -1.0, minimum=-1.0, maximum=1000.0, unit="N m/turn", doc="torque rate per speed error; negative to keep it"
     )
     protocol: str = choice(
         AUTOMATIC,
@@ -88,22 +104,8 @@ class OdriveSettings:
                 f"{WHERE}.min_voltage = {self.min_voltage:g} V: must be less than {WHERE}.max_voltage = "
                 f"{self.max_voltage:g} V."
             )
-        if self.protocol == CAN:
-            self._check_can()
-
-    def gains(self, drive_gains: DriveGains | None = None) -> DriveGains | None:
-        """Return the gains of both axes, from the settings or the drive (`drive_gains`); None if one is unknown."""
-        given = {
-            "position": self.position_gain if self.position_gain > 0.0 else None,
-            "speed": self.speed_gain if self.speed_gain > 0.0 else None,
-            "integrator": self.integrator_gain if self.integrator_gain >= 0.0 else None,
-        }
-        known = {} if drive_gains is None else asdict(drive_gains)
-        known |= {name: value for name, value in given.items() if value is not None}
-        return DriveGains(**known) if len(known) == len(given) else None
-
-    def _check_can(self) -> None:
-        """Raise `ConfigurationError` for settings that CAN Simple does not support."""
+        if self.protocol != CAN:
+            return
         if self.node_1 == self.node_2:
             raise ConfigurationError(f"{WHERE}.node_2 = {self.node_2}: must not be that of the first motor.")
         if not self.interface:
@@ -121,3 +123,14 @@ class OdriveSettings:
             raise ConfigurationError(
                 f"{WHERE}.speed_gain and integrator_gain: CAN sets both together; give both, or neither."
             )
+
+    def gains(self, drive_gains: DriveGains | None = None) -> DriveGains | None:
+        """Return the gains of both axes, from the settings or the drive (`drive_gains`); None if one is unknown."""
+        given = {
+            "position": self.position_gain if self.position_gain > 0.0 else None,
+            "speed": self.speed_gain if self.speed_gain > 0.0 else None,
+            "integrator": self.integrator_gain if self.integrator_gain >= 0.0 else None,
+        }
+        known = {} if drive_gains is None else asdict(drive_gains)
+        known |= {name: value for name, value in given.items() if value is not None}
+        return DriveGains(**known) if len(known) == len(given) else None

@@ -22,12 +22,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from devices.arm.motors.settings import WHERE, OdriveSettings
+from devices.arm.motors.settings import WHERE, Demands, OdriveSettings
 from devices.common.bus import TransferError, Trouble
 from devices.common.latch import Latch, Wake, copy_latest, publish_to
 from haptics.device import Managed, Vector
-from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
+from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.jit import kernel
+from haptics.records import fields
 from haptics.settings import build
 
 AXES = (0, 1)
@@ -54,23 +55,19 @@ PAUSE = 2e-3
 SILENCE = 0.02
 """Time without a command after which the motors are commanded to stop [s]."""
 
-FIRST_COMMAND = 10.0
-"""Timeout of the first command [s]; it is long because the program and the participant may need time to prepare."""
+_FIRST_COMMAND = 10.0  # timeout of the first command [s]; program and participant may need time to prepare
 
-LOST_ROUNDS = 3
-"""Number of consecutive rounds without a reply after which the drive is considered dead."""
+_LOST_ROUNDS = 3  # number of consecutive rounds without a reply after which the drive is considered dead
 
-_JOIN_TIMEOUT = 2.0
-"""Longer than any round [s]: each of its transfers has a timeout."""
+_JOIN_TIMEOUT = 2.0  # longer than any round [s]: each of its transfers has a timeout
 
+# Plausibility of encoder readings: factor by which a motor may be faster than last measured and commanded.
 _SPEED_FACTOR = 1.5
-"""Plausibility of encoder readings: factor by which a motor may be faster than last measured and commanded."""
 
+# Plausibility of encoder readings: minimum time in which a motor reaches its maximum speed [s].
 _ACCELERATION_TIME = 0.04
-"""Plausibility of encoder readings: minimum time in which a motor reaches its maximum speed [s]."""
 
-_POSITION_TOLERANCE = 0.05
-"""Plausibility of encoder readings: additional tolerance of the position [turn]."""
+_POSITION_TOLERANCE = 0.05  # plausibility of encoder readings: additional tolerance of the position [turn]
 
 
 # --- kernels of a tick ------------------------------------------------------------------------------------------------
@@ -83,16 +80,11 @@ of both motors, and its time [s, perf_counter].
 
 MOTORS = np.dtype(
     [
-        ("samples", "<i8"),
-        ("commands", "<i8"),
-        ("lost", "<i8"),
-        ("offsets", "<f8", (2,)),
-        ("per_radian", "<f8", (2,)),
-        ("ratios", "<f8", (2,)),
+        *fields("<i8", "samples commands lost"),
+        *fields("<f8", "offsets per_radian ratios", 2),
         ("sample", "<f8", (SAMPLE,)),
         ("sampled", "<f8"),
-        ("angles", "<f8", (2,)),
-        ("speeds", "<f8", (2,)),
+        *fields("<f8", "angles speeds", 2),
         ("command", "<f8", (COMMAND,)),
     ]
 )
@@ -103,8 +95,8 @@ which the latest sample was requested [s, perf_counter], ``angles`` and ``speeds
 that time [rad], [rad/s]; ``command`` is the latest command.
 """
 
+# Bound of positions [turn] and speeds [turn/s]: beyond it the drive's floats have no precision for fractions.
 _FARTHEST = 1e5
-"""Bound of positions [turn] and speeds [turn/s]: beyond it the drive's floats have no precision for fractions."""
 
 
 @kernel
@@ -120,7 +112,7 @@ def take_motors(m: Any) -> None:
 
 @kernel
 def give_motors(m: Any, instant: float) -> bool:
-    """Convert ``command`` and pass it to the drive's thread; return True if it is within range.
+    """Convert ``command`` and pass it to the drive's thread; return False if it is out of range.
 
     On entry ``command`` is in terms of the joints: angles [rad], speeds [rad/s], torques [N m]. It is converted in
     place to the motors, with the time `instant` [s, perf_counter].
@@ -142,12 +134,6 @@ def give_motors(m: Any, instant: float) -> bool:
 def read_motors(motors: Any) -> None:
     """Update angles and speeds from the latest sample, for the (1,) array `motors`."""
     take_motors(motors[0])
-
-
-@kernel
-def command_motors(motors: Any, instant: float) -> bool:
-    """Convert and pass on the ``command`` of `motors[0]`; return True if it is within range."""
-    return bool(give_motors(motors[0], instant))
 
 
 # --- thread -----------------------------------------------------------------------------------------------------------
@@ -200,16 +186,6 @@ class Rounds(ABC):
         """Register `wake`, which is called when the drive has sent data unrequested, if it does."""
 
 
-class Sample(NamedTuple):
-    """State of the motors: time of the request [s, perf_counter], positions [turn], speeds [turn/s]."""
-
-    time: float
-    first: float
-    second: float
-    first_speed: float
-    second_speed: float
-
-
 class Streaming:
     """Communication thread and the latches between it and the tick.
 
@@ -223,10 +199,10 @@ class Streaming:
 
     Attributes
     ----------
-    sample : Sample
-        Latest sample.
+    answer : Answer
+        Latest reply of the drive.
     samples : Latch
-        Latest sample, for the tick.
+        Its time, positions and speeds, for the tick.
     commands : Latch
         Commands of the tick: positions [turn], speeds [turn/s] and torques [N m] of both motors, and the time
         [s, perf_counter].
@@ -245,7 +221,7 @@ class Streaming:
         self._lost_rounds = 0
         self.samples, self.commands, self.wake = Latch(SAMPLE), Latch(COMMAND), Wake()
         self.lost = np.zeros(1)
-        self.sample = Sample(-math.inf, math.nan, math.nan, math.nan, math.nan)
+        self.answer = Answer(-math.inf, (math.nan,) * 4, "", 0)
         self._published: tuple[float, ...] = ()
         self._command: Command = (math.nan,) * 6
         self._max_speeds = [0.0, 0.0]  # maximum speeds of the commands since the latest sample
@@ -260,7 +236,7 @@ class Streaming:
         now = time.perf_counter()
         self.commands.publish(*first.estimates[:2], 0.0, 0.0, 0.0, 0.0, now)
         self._read_command()
-        self._command_end = now + FIRST_COMMAND
+        self._command_end = now + _FIRST_COMMAND
         self._rounds.set_wake_callback(self.wake.call)
         self._thread.start()
 
@@ -293,33 +269,29 @@ class Streaming:
         self._max_speeds = [max(limit, abs(speed)) for limit, speed in zip(self._max_speeds, command[2:4], strict=True)]
 
     def _round(self) -> None:
-        """Exchange command and sample; raise `DeviceFault` unless both axes are in closed loop without errors."""
+        """Exchange command and sample.
+
+        Raises `DeviceFault` if an axis is not in closed loop or has an error, or if a position is implausible.
+        """
         try:
             answer = self._rounds.exchange(self._command, alive=time.perf_counter() < self._command_end)
         except TransferError as error:
             self._rounds.invalidate()  # the drive's state is unknown
             self._lost_rounds += 1
-            if error.trouble is not Trouble.TIMEOUT or self._lost_rounds >= LOST_ROUNDS:
+            if error.trouble is not Trouble.TIMEOUT or self._lost_rounds >= _LOST_ROUNDS:
                 raise
             return
         self._lost_rounds = 0
         if answer.value != (CLOSED_LOOP if answer.name.endswith("state") else 0):
             reason = self._rounds.trouble() or f"{answer.name} is {answer.value}"
             raise DeviceFault(f"the motors were disabled: {reason}.")
-        self._take(answer)
-
-    def _take(self, answer: Answer) -> None:
-        """Publish a sample; raise `DeviceFault` if a position is implausible."""
-        last = self.sample
-        before, speeds = (last.first, last.second), (last.first_speed, last.second_speed)
+        last, fastest = self.answer, self._fastest
         commanded, self._max_speeds = self._max_speeds, [0.0, 0.0]
-        duration = time.perf_counter() - last.time  # includes the transfer time of the reply
-        for axis, now in enumerate(answer.estimates[:2]):
-            limit = (
-                _SPEED_FACTOR * max(abs(speeds[axis]), commanded[axis]) + duration / _ACCELERATION_TIME * self._fastest
-            )
-            limit = min(limit, self._fastest)
-            jump = now - before[axis]
+        duration = time.perf_counter() - last.requested  # includes the transfer time of the reply
+        for axis in AXES:
+            speed = _SPEED_FACTOR * max(abs(last.estimates[2 + axis]), commanded[axis])
+            limit = min(speed + duration / _ACCELERATION_TIME * fastest, fastest)
+            jump = answer.estimates[axis] - last.estimates[axis]
             if not abs(jump) <= limit * duration + _POSITION_TOLERANCE:
                 raise DeviceFault(
                     f"the encoder of axis {axis} jumped by {jump:+.4g} turns: check its cable and coupling, home the "
@@ -328,8 +300,8 @@ class Streaming:
         self._publish(answer)
 
     def _publish(self, answer: Answer) -> None:
-        self.sample = Sample(answer.requested, *answer.estimates)
-        self.samples.publish(*self.sample)
+        self.answer = answer
+        self.samples.publish(answer.requested, *answer.estimates)
 
 
 # --- stage ------------------------------------------------------------------------------------------------------------
@@ -338,17 +310,20 @@ class Streaming:
 class MotorStage(Managed):
     """Two motors that hold or follow angles at the arm's joints, each behind its gear.
 
-    The order of calls is ``open``, ``home`` (where the encoders need it), ``arm``, many ``tick``, ``disarm``,
-    ``close``. When open and not armed, the motors are free to move. ``disarm`` and ``close`` may be called at any time,
-    also twice; neither leaves a motor armed. If ticks stop, the motors are brought to rest and disarmed. Subclasses
-    implement the communication.
+    The order of calls is ``open``, ``home`` (where the encoders need it), ``arm``, ``disarm``, ``close``. When open and
+    not armed, the motors are free to move. While armed, the kernels `give_motors` and `take_motors` exchange commands
+    and angles with the thread through ``record``. ``disarm`` and ``close`` may be called at any time, also twice;
+    neither leaves a motor armed. If commands stop, the motors are brought to rest and disarmed. Subclasses implement
+    the communication.
 
     Parameters
     ----------
-    settings : mapping or None
+    settings : mapping, optional
         Settings of `OdriveSettings`.
-    period : float
-        Period of a tick [s], from which the speed of commands without a speed is computed.
+    far_end : optional
+        Access to the drive instead of the real one; see the subclass.
+    demands : Demands, optional
+        Requirements of the arm on the motors.
 
     Attributes
     ----------
@@ -367,25 +342,25 @@ class MotorStage(Managed):
         If a setting is invalid.
     """
 
-    def __init__(self, settings: Mapping[str, Any] | None, period: float) -> None:
+    def __init__(
+        self, settings: Mapping[str, Any] | None = None, *, far_end: Any = None, demands: Demands | None = None
+    ) -> None:
         self.settings = build(OdriveSettings, settings or {}, WHERE)
         self.homed = False
         self.facts: dict[str, Any] = {}
-        self._period = period
+        self._far_end, self._demands = far_end, demands or Demands()
         record = self.record = np.zeros(1, MOTORS)
         record["ratios"] = self.settings.reduction_1, self.settings.reduction_2
         record["per_radian"] = record["ratios"] / math.tau
         self._per_radian: Vector = record["per_radian"][0]
         self._offsets: Vector = record["offsets"][0]
         self._angles: Vector = record["angles"][0]
-        self._last: Vector | None = None
         self._streaming: Streaming | None = None
         self._line: Any = None
         # compile now: later, watchdogs would expire and samples of a sensor become too old
-        samples, commands, record = Latch(SAMPLE), Latch(COMMAND), record.copy()
-        record["samples"], record["commands"] = samples.place, commands.place
+        samples, record = Latch(SAMPLE), record.copy()
+        record["samples"] = samples.place
         read_motors(record)
-        command_motors(record, 0.0)
 
     # --- for subclasses ----------------------------------------------------------------------------------------------
 
@@ -444,13 +419,9 @@ class MotorStage(Managed):
         ------
         DeviceOpenError
             If the motors are armed or move, or the positions differ afterwards.
-        ConfigurationError
-            If the angles are not finite.
         """
         if self._streaming is not None:
             raise DeviceOpenError("the motors are armed: disarm them, then home the arm by hand.")
-        if not np.isfinite(angles).all():
-            raise ConfigurationError(f"home = {angles}: angles must be finite.")
         self._require_open()
         with opening():
             self._set_home(np.asarray(angles, np.float64) * self._per_radian)
@@ -473,8 +444,7 @@ class MotorStage(Managed):
                 "pose, hold it there and home it."
             )
         with opening():
-            streaming = Streaming(*self._energise())
-            self._last, self._streaming = None, streaming
+            self._streaming = streaming = Streaming(*self._energise())
             record = self.record
             record["samples"], record["commands"] = streaming.samples.place, streaming.commands.place
             record["lost"] = streaming.lost.ctypes.data
@@ -524,7 +494,7 @@ class MotorStage(Managed):
     @property
     def sampled(self) -> float:
         """Time at which the latest sample was requested, or arrived unrequested [s, perf_counter]."""
-        return self._streaming.sample.time if self._streaming is not None else -math.inf
+        return self._streaming.answer.requested if self._streaming is not None else -math.inf
 
     @property
     def wake(self) -> Wake:
@@ -532,7 +502,9 @@ class MotorStage(Managed):
 
         Raises `DeviceOpenError` if the motors are not armed.
         """
-        return self._armed().wake
+        if self._streaming is None:
+            raise DeviceOpenError("the motors are not armed: call arm() first.")
+        return self._streaming.wake
 
     @property
     def failure(self) -> str:
@@ -543,65 +515,20 @@ class MotorStage(Managed):
         """Return the angles of the joints, (2,) [rad]; the array is reused.
 
         If the motors are armed, the latest sample is returned without waiting; otherwise the angles are requested.
-        `DeviceFault` is raised as by `tick`.
+
+        Raises
+        ------
+        DeviceFault
+            If the samples have ended.
         """
         if self._streaming is None:
             self._require_open()
             np.divide(self._turns() - self._offsets, self._per_radian, out=self._angles)
             return self._angles
-        self._alive()
+        if self._streaming.failure:
+            raise DeviceFault(self._streaming.failure)
         read_motors(self.record)
         return self._angles
-
-    def tick(self, command: Vector, speeds: Vector | None = None, torques: Vector | None = None) -> Vector:
-        """Command joint angles, and return the angles of the latest sample.
-
-        It never waits for the communication: in both directions only the latest value counts.
-
-        Parameters
-        ----------
-        command : (2,) float array
-            Angles [rad].
-        speeds : (2,) float array, optional
-            Speed of the command [rad/s]; by default its change since the last tick, divided by the period.
-        torques : (2,) float array, optional
-            Feed-forward torque in addition to the position control, seen at the joints [N m]; by default 0.
-
-        Returns
-        -------
-        (2,) float array
-            Angles [rad]; the array is reused.
-
-        Raises
-        ------
-        DeviceFault
-            If the samples have ended, or the motors no longer follow.
-        """
-        streaming, wanted = self._alive(), np.array(command, np.float64)
-        if speeds is None:
-            speeds = (wanted - self._last) / self._period if self._last is not None else np.zeros(2)
-        self._last = wanted
-        latest = self.record["command"][0]
-        latest[:2], latest[2:4], latest[4:6] = wanted, speeds, 0.0 if torques is None else torques
-        if not command_motors(self.record, time.perf_counter()):
-            raise self.too_far(command)
-        streaming.wake.call()
-        return self.read_angles()
-
-    def too_far(self, command: Vector) -> DeviceFault:
-        """Return the error for a command, (2,) [rad], that is out of range."""
-        return DeviceFault(f"the motors were given the command {command}: it must be finite, and not that far.")
-
-    def _armed(self) -> Streaming:
-        if self._streaming is None:
-            raise DeviceOpenError("the motors are not armed: call arm() first.")
-        return self._streaming
-
-    def _alive(self) -> Streaming:
-        streaming = self._armed()
-        if streaming.failure:
-            raise DeviceFault(streaming.failure)
-        return streaming
 
 
 @contextlib.contextmanager

@@ -17,36 +17,20 @@ from typing import Any
 
 from devices.arm import ODRIVES
 from devices.arm.motors.usb_queue import PACKET, WRITE_TIMEOUT, NoQueue, queues_of_libusb
-from devices.common.bus import (
-    DENIED,
-    GROUP,
-    RULES_FILE,
-    Node,
-    TransferError,
-    Trouble,
-    device_rules,
-    identity_of,
-    libusb_backend,
-    node_of,
-    trouble_of,
-    usb_string,
-)
+from devices.common import bus
+from devices.common.bus import TransferError, Trouble, identity_of
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 
 AGAIN = "switch its supply off and on, start again"
 """Remedy for a drive that does not respond properly."""
 
-RETURN = 2.0
-"""Timeout for a drive that leaves the bus when it is reset [s]."""
+_RETURN = 2.0  # timeout for a drive that leaves the bus when it is reset [s]
 
-_PACKET_OUT, _PACKET_IN = "a packet", "an answer"
-"""Names of the data in each direction, for messages."""
+_PACKET_OUT, _PACKET_IN = "a packet", "an answer"  # names of the data in each direction, for messages
 
-_NATIVE = (0x00, 0x01)
-"""Class and subclass of the native interface."""
+_NATIVE = (0x00, 0x01)  # class and subclass of the native interface
 
-_CONTROL, _DATA = 0x02, 0x0A
-"""Classes of the two interfaces of a serial port."""
+_CONTROL, _DATA = 0x02, 0x0A  # classes of the two interfaces of a serial port
 
 _IN = 0x80
 _DRAIN = 5e-3
@@ -89,7 +73,7 @@ class Pipes:
     transfers = "one at a time"
 
     def __init__(self, device: Any, interface: Any, taken: list[int] | None = None) -> None:
-        self.serial: str = usb_string(device, device.iSerialNumber)
+        self.serial: str = bus.usb_string(device, device.iSerialNumber)
         self.device, self._number, self._taken = device, interface.bInterfaceNumber, taken
         self._out, self._in = (
             next(e.bEndpointAddress for e in interface if e.bEndpointAddress & _IN == direction)
@@ -98,32 +82,22 @@ class Pipes:
 
     def write(self, *data: bytes) -> None:
         """Send packets in order; raise `TransferError` on failure."""
-        milliseconds = round(WRITE_TIMEOUT * 1e3)
         for packet in data:
-            self._persist(self._out, _PACKET_OUT, partial(self.device.write, self._out, packet, milliseconds))
+            transfer = partial(self.device.write, self._out, packet, round(WRITE_TIMEOUT * 1e3))
+            try:
+                bus.retry_after_stall(self.device, self._out, transfer)
+            except OSError as error:
+                raise _failure(error, _PACKET_OUT) from error
 
     def read(self, timeout: float) -> bytes | None:
         """Return the next packet, None after `timeout` [s]; raise `TransferError` on failure."""
-        milliseconds = max(round(timeout * 1e3), 1)
+        transfer = partial(self.device.read, self._in, PACKET, max(round(timeout * 1e3), 1))
         try:
-            return bytes(self._persist(self._in, _PACKET_IN, lambda: self.device.read(self._in, PACKET, milliseconds)))
-        except TransferError as error:
-            if error.trouble is Trouble.TIMEOUT:
-                return None
-            raise
-
-    def _persist(self, address: int, data: str, transfer: Callable[[], Any]) -> Any:
-        """Return the result of `transfer`; if the pipe has stalled, clear it and retry once."""
-        try:
-            try:
-                return transfer()
-            except OSError as error:
-                if trouble_of(error) is not Trouble.STALL:
-                    raise
-            self.device.clear_halt(address)
-            return transfer()
+            return bytes(bus.retry_after_stall(self.device, self._in, transfer))
         except OSError as error:
-            raise _failure(error, data) from error
+            if bus.trouble_of(error) is Trouble.TIMEOUT:
+                return None
+            raise _failure(error, _PACKET_IN) from error
 
     def drain(self) -> None:
         """Read the packets that an earlier run has left in the drive."""
@@ -218,13 +192,12 @@ def open_serial_port(pipes: Pipes) -> Pipes | None:
     """Return the serial port of an open drive, None if it has none or it is not available."""
     import usb.util
 
-    device = pipes.device
-    interfaces = {i.bInterfaceNumber: i for i in device.get_active_configuration()}
-    ports = {number: i for number, i in interfaces.items() if i.bInterfaceClass in {_CONTROL, _DATA}}
+    device, taken = pipes.device, list[int]()
+    interfaces = device.get_active_configuration()
+    ports = {i.bInterfaceNumber: i for i in interfaces if i.bInterfaceClass in {_CONTROL, _DATA}}
     data = next((i for i in ports.values() if i.bInterfaceClass == _DATA), None)
     if data is None:
         return None
-    taken: list[int] = []
     try:
         for number in ports:
             with contextlib.suppress(NotImplementedError):  # not supported on this system
@@ -249,7 +222,7 @@ def _attach(device: Any, taken: list[int]) -> None:
 
 def _failure(error: OSError, data: str) -> TransferError:
     """Return the error for a failed transfer of `data`, with the remedy."""
-    trouble = trouble_of(error)
+    trouble = bus.trouble_of(error)
     reason = {
         Trouble.UNPLUGGED: "the drive was unplugged, or lost its power: plug it in, home it and start again",
         Trouble.TIMEOUT: f"the drive did not take {data} in time: {AGAIN}",
@@ -281,12 +254,21 @@ def open_drive(serial: str = "", backend: Any = None) -> Pipes:
     """
     import usb.core
 
-    reached = backend if backend is not None else libusb_backend()
+    reached = backend if backend is not None else bus.libusb_backend()
     device = _find(serial, reached)
     try:
         return _open(_reset(device, lambda: _find(serial, reached)))
     except usb.core.USBError as error:
-        raise _refusal(device, error) from error
+        identity, node = identity_of(device), bus.node_of(device)
+        reason = str(_failure(error, "opening"))
+        if error.errno in bus.DENIED:
+            reason = bus.not_permitted("drive", identity, node, [bus.Node.USB])
+        elif error.errno == errno.EBUSY:
+            reason = (
+                f"the drive {identity} is held by another program: another run, or the maker's tool. See which one "
+                f"with: fuser -v {node}; end it and start again."
+            )
+        raise DeviceOpenError(reason) from error
     except TransferError as error:
         raise DeviceOpenError(str(error)) from error
 
@@ -300,7 +282,7 @@ def _find(serial: str, backend: Any) -> Any:
     found = list(matches)
     if not serial and len(found) == 1:
         return found[0]
-    names = {usb_string(device, device.iSerialNumber): device for device in found}
+    names = {bus.usb_string(device, device.iSerialNumber): device for device in found}
     for device in found:
         usb.util.dispose_resources(device)
     if not names:
@@ -329,11 +311,11 @@ def _reset(device: Any, find_again: Callable[[], Any]) -> Any:
         device.reset()
         return device
     except usb.core.USBError as error:
-        if trouble_of(error) is not Trouble.UNPLUGGED:
+        if bus.trouble_of(error) is not Trouble.UNPLUGGED:
             usb.util.dispose_resources(device)
             raise
     usb.util.dispose_resources(device)
-    latest = time.monotonic() + RETURN
+    latest = time.monotonic() + _RETURN
     while True:
         time.sleep(_POLL)
         try:
@@ -347,18 +329,10 @@ def _reset(device: Any, find_again: Callable[[], Any]) -> Any:
 
 def _open(device: Any) -> Pipes:
     """Claim the native interface; return queued pipes if available, else plain pipes with the reason."""
-    import usb.core
     import usb.util
 
     try:
-        try:
-            configuration = device.get_active_configuration()
-        except usb.core.USBError as error:
-            if error.errno is not None:
-                raise
-            device.set_configuration()
-            configuration = device.get_active_configuration()
-        for interface in configuration:
+        for interface in bus.active_configuration(device):
             if (interface.bInterfaceClass, interface.bInterfaceSubClass) != _NATIVE:
                 continue
             usb.util.claim_interface(device, interface.bInterfaceNumber)
@@ -379,21 +353,3 @@ def _open(device: Any) -> Pipes:
         raise
     usb.util.dispose_resources(device)
     raise DeviceOpenError(f"the device {identity_of(device)} has no native interface: is its firmware ODrive's 0.5?")
-
-
-def _refusal(device: Any, error: OSError) -> DeviceOpenError:
-    """Return the error for a drive that cannot be opened."""
-    identity, node = identity_of(device), node_of(device)
-    if error.errno in DENIED:
-        rules = "\n".join(device_rules(identity, [Node.USB]))
-        return DeviceOpenError(
-            f"the drive {identity} is there, but may not be opened ({node}: permission denied). Put these lines into "
-            f"{RULES_FILE}:\n{rules}\nthen run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; "
-            "sudo udevadm trigger; and plug the drive in anew."
-        )
-    if error.errno == errno.EBUSY:
-        return DeviceOpenError(
-            f"the drive {identity} is held by another program: another run, or the maker's tool. See which one with: "
-            f"fuser -v {node}; end it and start again."
-        )
-    return DeviceOpenError(str(_failure(error, "opening")))

@@ -52,19 +52,18 @@ CANCEL_TIMEOUT = 0.5
 
 _BULK = 2
 _COMPLETED, _CANCELLED = 0, 3
+# System error number by transfer status.
 _STATES = {1: errno.EIO, 2: errno.ETIMEDOUT, 4: errno.EPIPE, 5: errno.ENODEV, 6: errno.EOVERFLOW}
-"""System error number by transfer status."""
 
 _INTERRUPTED = -10
+# System error number by return code of libusb; others become an input/output error.
 _CODES = {-2: errno.EINVAL, -3: errno.EACCES, -4: errno.ENODEV, -6: errno.EBUSY, -9: errno.EPIPE, -11: errno.ENOMEM}
-"""System error number by return code of libusb; others become an input/output error."""
 
 _POLL = 0.02
 _PROTOTYPE = getattr(ctypes, "WINFUNCTYPE", ctypes.CFUNCTYPE)  # calling convention of libusb on this system
 _CALLBACK = _PROTOTYPE(None, ctypes.c_void_p)
 
-_abandoned: list[Any] = []
-"""Transfers that were not complete when their queue was closed."""
+_abandoned: list[Any] = []  # transfers that were not complete when their queue was closed
 
 
 class _Transfer(ctypes.Structure):
@@ -133,11 +132,6 @@ class _Slot:
         self.transfer.timeout = round(WRITE_TIMEOUT * 1e3) if outward else 0
         self.transfer.buffer, self.transfer.length = ctypes.addressof(self.buffer), PACKET
         self.transfer.callback = ctypes.cast(called, ctypes.c_void_p)
-
-    def fill(self, packet: bytes) -> None:
-        """Copy a packet to send into the buffer."""
-        ctypes.memmove(self.buffer, packet, len(packet))
-        self.transfer.length = len(packet)
 
     def result(self) -> Done | None:
         """Return the result of the transfer, None if it needs no report."""
@@ -217,7 +211,8 @@ class LibusbQueue:
                     raise OSError(errno.ETIMEDOUT, "too many packets wait")
                 self._handle_events(WRITE_TIMEOUT / 4)
             slot = self._idle.popleft()
-            slot.fill(packet)
+            ctypes.memmove(slot.buffer, packet, len(packet))
+            slot.transfer.length = len(packet)
             if number := self._submit(slot):
                 self._idle.append(slot)
                 raise OSError(number, "a packet was not taken")

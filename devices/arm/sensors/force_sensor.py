@@ -32,6 +32,7 @@ from devices.common.latch import Latch, copy_latest
 from haptics.clock import pause
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.jit import kernel, record_at
+from haptics.records import fields
 
 
 class Health(IntEnum):
@@ -108,17 +109,13 @@ is invalid, and its wrench in sensor axes.
 
 SENSOR = np.dtype(
     [
-        ("readings", "<i8"),
-        ("lost", "<i8"),
-        ("mounting", "<i8"),
+        *fields("<i8", "readings lost mounting"),
         ("patience", "<f8"),
         ("latest", "<f8", (READING,)),
-        ("usable", "<f8"),
-        ("age", "<f8"),
+        *fields("<f8", "usable age"),
         ("to_world", "<f8", (3, 3)),
         ("gravity", "<f8", (3,)),
-        ("raw", "<f8", (6,)),
-        ("wrench", "<f8", (6,)),
+        *fields("<f8", "raw wrench", 6),
     ]
 )
 """Kernel record of a force sensor. ``readings``, ``lost`` and ``mounting`` are the addresses of the latch, of the float
@@ -149,14 +146,12 @@ def take_reading(q: Any, instant: float, orientation: Any) -> bool:
     return bool(q.age <= q.patience)
 
 
-POLL_TIMEOUT = 0.01
-"""Time for which the reader thread waits for data before it checks whether to stop [s]."""
+_POLL_TIMEOUT = 0.01  # time for which the reader thread waits for data before it checks whether to stop [s]
 
 START_TIMEOUT = 1.0
 """Timeout of the first valid measurement after starting the sensor [s]."""
 
-_PAUSE = 5e-4
-"""Polling interval while waiting for a measurement [s]."""
+_PAUSE = 5e-4  # polling interval while waiting for a measurement [s]
 
 
 class Reading(NamedTuple):
@@ -250,21 +245,17 @@ class ForceSensor:
 
     def close(self) -> None:
         """Stop the stream and disconnect."""
-        self._stop()
-        self._latest = None
-        self._wire.close()
-
-    def _stop(self) -> None:
-        """Stop the reader thread."""
         self._ending.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+        self._latest = None
+        self._wire.close()
 
     def _read_on(self) -> None:
         try:
             while not self._ending.is_set():
-                sample = self._wire.poll(POLL_TIMEOUT)
+                sample = self._wire.poll(_POLL_TIMEOUT)
                 if sample is not None:
                     self._publish(sample)
         except Exception as error:  # of any type: the tick must be notified
@@ -272,12 +263,11 @@ class ForceSensor:
             self._lost[0] = 1.0
 
     def _publish(self, sample: Sample) -> None:
-        if sample.health is not Health.FAULT:
-            usable = sample.measured
-        else:
+        usable, invalid = sample.measured, sample.health is Health.FAULT
+        if invalid:
             usable = self._latest[1] if self._latest is not None else -math.inf
         self._latest = sample, usable
-        self._readings.publish(usable, float(sample.health is Health.FAULT), *sample.wrench)
+        self._readings.publish(usable, float(invalid), *sample.wrench)
 
     # --- force -------------------------------------------------------------------------------------------------------
 
@@ -324,9 +314,9 @@ class ForceSensor:
         """Return the reason why no valid force arrives, with the remedy."""
         if self._failure is not None:
             return str(self._failure)
-        recent = self._latest is not None and now - self._latest[0].received < self._settings.patience
-        words = self._latest[0].words if recent and self._latest is not None else ""
-        return words or self._wire.silence
+        latest = self._latest
+        recent = latest is not None and now - latest[0].received < self._settings.patience
+        return (latest[0].words if latest is not None and recent else "") or self._wire.silence
 
     # --- tare --------------------------------------------------------------------------------------------------------
 

@@ -79,9 +79,7 @@ class SensorSettings:
     """Settings that all force sensors share."""
 
     rotation: Any = unrestricted(
-        (0.0, 0.0, 0.0),
-        "three angles in degrees",
-        doc="rotation relative to the flange: about its x, then its y, then its z axis",
+        (0.0, 0.0, 0.0), "three angles in degrees", doc="rotation relative to the flange: about x, then y, then z"
     )
     handle_mass: float = bounded(0.0, minimum=0.0, maximum=50.0, unit="kg", doc="mass that the sensor carries")
     handle_centre: Any = unrestricted(
@@ -99,7 +97,7 @@ class SensorSettings:
         above=0.0,
         maximum=1000.0,
         unit="N",
-        doc="maximum difference of these measurements; a larger one means that the handle was touched",
+        doc="largest difference of these measurements; it is exceeded if the handle is touched",
     )
 
     def __post_init__(self) -> None:

@@ -6,10 +6,10 @@ It needs some time after every command.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from devices.arm.sensors.mounting import check_one_of
+from devices.arm.sensors.optoforce import FILTERS
 from devices.arm.sensors.rdt import RdtSettings, RdtWire
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, documented
@@ -19,9 +19,6 @@ FILTER, SPEED = 0x0081, 0x0082
 
 SETTLING = 5e-3
 """Waiting time after a command [s]."""
-
-FILTERS: Mapping[float, int] = {0: 0, 500: 1, 150: 2, 50: 3, 15: 4, 5: 5, 1.5: 6}
-"""Number of a filter by its cut-off frequency [Hz], 0 for none."""
 
 FORCE, TORQUE = 1e-4, 1e-5
 """Units of the counts [N], [N m]."""
@@ -63,12 +60,8 @@ class OnRobotWire(RdtWire):
         self.meanings = {}  # any status but 0 is a fault; the meaning of its bits is unknown
 
     def set_up(self) -> None:
-        """Set filter and rate of the sensor; the units of its counts are fixed."""
+        """Set filter and rate of the sensor, each twice; the units of its counts are fixed."""
         own = self._settings
-        self._send_twice(FILTER, FILTERS[own.filter])
-        self._send_twice(SPEED, 1000 // own.rate)
-
-    def _send_twice(self, command: int, count: int) -> None:
-        for _ in range(2):
+        for command, count in 2 * [(FILTER, FILTERS[own.filter])] + 2 * [(SPEED, 1000 // own.rate)]:
             self.send_command(command, count)
             time.sleep(SETTLING)

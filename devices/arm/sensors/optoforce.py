@@ -24,8 +24,8 @@ from devices.common.bus import find_port, open_port
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import bounded, documented, string, unrestricted
 
+# Number of counts by the beginning of a frame.
 _VALUES = {b"\xaa\x07\x08\x0a": 3, b"\xaa\x07\x08\x10": 6, b"\xaa\x07\x08\x1c": 12}
-"""Number of counts by the beginning of a frame."""
 
 _ACKNOWLEDGEMENT = b"\xaa\x00\x50\x01"
 
@@ -188,7 +188,7 @@ class OptoForceSettings(SensorSettings):
         500.0,
         minimum=0.0,
         unit="Hz",
-        doc="cut-off frequency of its low-pass filter, 0 for none; a low one delays the force: 1.5 Hz by 0.1 s",
+        doc="cut-off of its low-pass filter, 0 for none; 1.5 Hz delays the force by 0.1 s",
     )
 
     def __post_init__(self) -> None:
@@ -237,7 +237,7 @@ class OptoForceWire(Wire):
         self.name = f"the OptoForce sensor at {path}"
         self._decoder = Decoder()
         self.tally = self._decoder.tally
-        self._configure(SPEEDS[self._settings.rate])
+        self._configure(self._port, SPEEDS[self._settings.rate])
 
     def close(self) -> None:
         """Stop the stream and close the port."""
@@ -245,7 +245,7 @@ class OptoForceWire(Wire):
         if port is None:
             return
         with contextlib.suppress(DeviceFault, DeviceOpenError):  # an unplugged device does not stream any longer
-            self._configure(STOPPED)
+            self._configure(port, STOPPED)
         self._port = None
         os.close(port)
 
@@ -255,17 +255,23 @@ class OptoForceWire(Wire):
         if not frames:
             return None
         words = next((words for frame in reversed(frames) if (words := status_words(frame.status))), "")
-        return self._sample(frames[-1], words, time.perf_counter())
-
-    @property
-    def _open_descriptor(self) -> int:
-        if self._port is None:
-            raise DeviceFault(f"{self.name} is not open: call open() first.")
-        return self._port
+        newest, now = frames[-1], time.perf_counter()
+        if len(newest.counts) != len(self._units):
+            raise DeviceFault(
+                f"it sends {len(newest.counts)} values and device.sensor.sensitivity has {len(self._units)}: use the "
+                "sensitivity report of this sensor, one pair for each of its axes."
+            )
+        wrench = [unit * count for unit, count in zip(self._units, newest.counts, strict=True)]
+        if newest.number != self._number:
+            self._number, self._measured = newest.number, now
+        health = Health.FAULT if words else Health.OK
+        return Sample((*wrench, *([0.0] * (6 - len(wrench)))), now, self._measured, health, words)
 
     def _receive(self, patience: float) -> list[Frame | Acknowledgement]:
         """Return the frames received, waiting for at most `patience` [s]."""
-        port = self._open_descriptor
+        port = self._port
+        if port is None:
+            raise DeviceFault(f"{self.name} is not open: call open() first.")
         try:
             if not select.select([port], [], [], patience)[0]:
                 return []
@@ -278,12 +284,12 @@ class OptoForceWire(Wire):
             raise _gone("it hung up")
         return self._decoder.feed(data)
 
-    def _configure(self, speed: int) -> None:
+    def _configure(self, port: int, speed: int) -> None:
         """Send the configuration to the sensor, and wait for its acknowledgement."""
         message = configuration(speed, FILTERS[self._settings.filter], NOT_TARED)
         for _ in range(ATTEMPTS):
             try:
-                os.write(self._open_descriptor, message)
+                os.write(port, message)
             except OSError as error:
                 raise _gone(error) from error
             latest = time.monotonic() + ANSWER
@@ -294,19 +300,6 @@ class OptoForceWire(Wire):
                             raise DeviceOpenError(f"{self.name} does not take its settings (error {found.error}).")
                         return
         raise DeviceOpenError(f"{self.name} does not answer: {self.silence}")
-
-    def _sample(self, frame: Frame, words: str, now: float) -> Sample:
-        """Return the sample of a frame received at `now` [s], with `words` describing an error."""
-        if len(frame.counts) != len(self._units):
-            raise DeviceFault(
-                f"it sends {len(frame.counts)} values and device.sensor.sensitivity has {len(self._units)}: use the "
-                "sensitivity report of this sensor, one pair for each of its axes."
-            )
-        wrench = [unit * count for unit, count in zip(self._units, frame.counts, strict=True)]
-        if frame.number != self._number:
-            self._number, self._measured = frame.number, now
-        health = Health.FAULT if words else Health.OK
-        return Sample((*wrench, *([0.0] * (6 - len(wrench)))), now, self._measured, health, words)
 
 
 def _gone(why: object) -> DeviceFault:

@@ -47,12 +47,6 @@ class Record(NamedTuple):
     counts: tuple[int, ...]
 
 
-def parse_record(data: bytes, offset: int = 0) -> Record:
-    """Return the record in `data` at `offset`."""
-    number, measurement, status, *counts = RECORD.unpack_from(data, offset)
-    return Record(number, measurement, status, tuple(counts))
-
-
 class Records:
     """Collects datagrams and returns the newest record.
 
@@ -93,7 +87,8 @@ class Records:
         """Return the newest record since the last call, with all status bits since; None if no record arrived."""
         if self._newest is None:
             return None
-        record = parse_record(*self._newest)._replace(status=self._status)
+        number, measurement, _, *counts = RECORD.unpack_from(*self._newest)
+        record = Record(number, measurement, self._status, tuple(counts))
         self._newest, self._status = None, 0
         return record
 
@@ -156,15 +151,12 @@ RETRY = 0.1
 QUIET = 0.03
 """Time without data after which a stream has ended [s]."""
 
-READ_DELAY = 2.5e-4
-"""Delay of the reader before it reads [s], so that it does not wake up for every record at high rates."""
+_READ_DELAY = 2.5e-4  # delay before a read [s], so that the reader does not wake up for every record at high rates
 
-STALLED = 0.01
-"""Maximum time for which a sensor may repeat a measurement, if its own rate is lower than its rate of records [s]."""
+_STALLED = 0.01  # maximum time for which a slow sensor may repeat a measurement [s]
 
 _LONGEST_DATAGRAM = 4096
-_MOST_AT_ONCE = 2000
-"""Maximum number of datagrams per read, which bounds its duration."""
+_MOST_AT_ONCE = 2000  # maximum number of datagrams per read, which bounds its duration
 
 _REPEATED = "it sends one measurement again and again: switch it off and on, and check the cable to its transducer"
 
@@ -264,7 +256,7 @@ class RdtWire(Wire):
     def poll(self, patience: float) -> Sample | None:
         """Wait for at most `patience` [s] for records; read all of them and return the newest."""
         own = self._open_socket
-        time.sleep(READ_DELAY)
+        time.sleep(_READ_DELAY)
         try:
             if not select.select([own], [], [], patience)[0]:
                 return None
@@ -276,7 +268,18 @@ class RdtWire(Wire):
             ) from error
         now = time.perf_counter()
         record = self._records.collect()
-        return None if record is None else self._sample(record, now)
+        if record is None:
+            return None
+        health, words = health_of(record.status), status_words(record.status, self.meanings)
+        if record.measurement == self._measurement:
+            self.tally["stalled"] += 1
+            if health is Health.OK and now - self._measured > _STALLED:
+                health, words = Health.WARNING, _REPEATED
+        else:
+            self._measurement, self._measured = record.measurement, now
+        (force, torque), counts = self.scale, record.counts
+        wrench = (*(force * count for count in counts[:3]), *(torque * count for count in counts[3:]))
+        return Sample(wrench, now, self._measured, health, words)
 
     @abstractmethod
     def set_up(self) -> None:
@@ -298,20 +301,6 @@ class RdtWire(Wire):
                 f"no command can be sent to {self.name} ({error}): check the network of this computer."
             ) from error
         self._records.reset()
-
-    def _sample(self, record: Record, now: float) -> Sample:
-        """Return the sample of a record received at `now` [s]."""
-        health, words = health_of(record.status), status_words(record.status, self.meanings)
-        if record.measurement == self._measurement:
-            self.tally["stalled"] += 1
-            if health is Health.OK and now - self._measured > STALLED:
-                health, words = Health.WARNING, _REPEATED
-        else:
-            self._measurement, self._measured = record.measurement, now
-        force, torque = self.scale
-        counts = record.counts
-        wrench = (*(force * count for count in counts[:3]), *(torque * count for count in counts[3:]))
-        return Sample(wrench, now, self._measured, health, words)
 
 
 def _send(own: socket.socket, command: int, count: int = 0) -> None:

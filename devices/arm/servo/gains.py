@@ -27,17 +27,14 @@ Feedback = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
 MEMORY = 6
 """State of the feedback: errors of link and motor, their filtered rates, integrator and its trim."""
 
-_LOSS = 0.02
-"""Damping ratio of a gearbox."""
+_LOSS = 0.02  # damping ratio of a gearbox
 
-_MARGIN = 1e-9
-"""Tolerance for rounding of an eigenvalue."""
+_MARGIN = 1e-9  # tolerance for rounding of an eigenvalue
 
 LOADED = 1e3
 """Torque beyond any play [N m]."""
 
-_BANDWIDTHS = tuple(np.geomspace(0.5, 500.0, 100).tolist())
-"""Bandwidths [Hz] that are tried to suggest a stable one."""
+_BANDWIDTHS = tuple(np.geomspace(0.5, 500.0, 100).tolist())  # bandwidths [Hz] that are tried to suggest a stable one
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from devices.arm.flatness.control import CONTROL, CONVENTIONAL, NONE, linearise_elastic, track
-from devices.arm.flatness.joint import FLAT
+from devices.arm.flatness.joint import CONTROL, CONVENTIONAL, FLAT, NONE, linearise_elastic, track
 from devices.arm.flatness.laws import SMOOTH
 from devices.arm.mechanics.dynamics import LINKS
 from devices.arm.servo.fractional import weighted_past
 from devices.arm.servo.reference_kernels import CHAIN_FIELDS, STATE_FIELDS, ServoKind, refer_part
-from devices.arm.servo.settings import FRACTIONAL, LINEARISING, MAX_TERMS, SLIDING
+from devices.arm.servo.settings import FRACTIONAL, LINEARISING, MAX_TERMS, PID, SLIDING
 from haptics.jit import address_of_part, call_part, inlined_kernel, kernel, record_at
+from haptics.records import fields
 
 AT_MOTOR, AT_JOINT, AT_BOTH = range(3)
 """Mounting places of the encoders."""
@@ -34,26 +34,12 @@ AXIS = np.dtype(
         ("control", CONTROL),
         ("wanted", FLAT),
         ("friction", SMOOTH),
-        ("integral_gain", "<f8"),
-        ("rest_band", "<f8"),
-        ("yield_band", "<f8"),
-        ("calm_band", "<f8"),
-        ("torque_limit", "<f8"),
-        ("ahead", "<f8"),
-        ("integral", "<f8"),
-        ("link_error", "<f8"),
-        ("motor_error", "<f8"),
-        ("trim_share", "<f8"),
-        ("trim", "<f8"),
-        ("link_rate", "<f8"),
-        ("motor_rate", "<f8"),
+        *fields("<f8", "integral_gain rest_band yield_band calm_band torque_limit ahead integral link_error"),
+        *fields("<f8", "motor_error trim_share trim link_rate motor_rate"),
         ("insists", "<i8"),
-        ("offset", "<f8"),
-        ("anchor", "<f8"),
+        *fields("<f8", "offset anchor"),
         ("calm", "<i8"),
-        ("calm_torque", "<f8"),
-        ("fractional_gain", "<f8"),
-        ("proportional", "<f8"),
+        *fields("<f8", "calm_torque fractional_gain proportional"),
         ("past", "<f8", (MAX_TERMS + 1,)),
     ]
 )
@@ -65,30 +51,15 @@ SERVO_FIELDS: list[tuple[Any, ...]] = [
     *CHAIN_FIELDS,
     ("law", "<i8"),
     ("period", "<f8"),
-    ("smooth", "<i8"),
-    ("encoders", "<i8"),
-    ("holds_weight", "<i8"),
-    ("knows_hand", "<i8"),
+    *fields("<i8", "smooth encoders holds_weight knows_hand"),
     ("hand_pole", "<f8"),
-    ("known", "<f8", (2,)),
-    ("known_rate", "<f8", (2,)),
-    ("known_acceleration", "<f8", (2,)),
-    ("filter", "<f8"),
-    ("recovery", "<f8"),
-    ("resumption", "<f8"),
-    ("yielding", "<f8"),
-    ("patience", "<i8"),
-    ("count", "<i8"),
+    *fields("<f8", "known known_rate known_acceleration", 2),
+    *fields("<f8", "filter recovery resumption yielding"),
+    *fields("<i8", "patience count"),
     ("weights", "<f8", (MAX_TERMS + 1,)),
-    ("now", "<i8"),
-    ("started", "<i8"),
+    *fields("<i8", "now started"),
     ("axis", AXIS, (2,)),
-    ("command", "<f8", (2,)),
-    ("motor", "<f8", (2,)),
-    ("link", "<f8", (2,)),
-    ("hand", "<f8", (2,)),
-    ("torque", "<f8", (2,)),
-    ("error", "<f8", (2,)),
+    *fields("<f8", "command motor link hand torque error", 2),
 ]
 """Servo of both joints; ``step`` is the address of the function that takes a step. Inputs of each step: ``command`` and
 the encoder readings ``motor`` (divided by the gear ratio) and ``link`` [rad], the ``hand``'s torque on the joints
@@ -131,8 +102,10 @@ def refer_address(record: Any) -> int:
 
 
 @kernel
-def refer_motors(servo: int, refer: int, follows: bool, angles: Any, hand: Any, references: Any) -> None:
+def refer_motors(servo: int, refer: int, angles: Any, hand: Any, references: Any) -> None:
     """Compute the references of position-controlled motors, seen at the joint, into `references`, (6,) or more.
+
+    The torque of `pid` is the load alone.
 
     Parameters
     ----------
@@ -140,8 +113,6 @@ def refer_motors(servo: int, refer: int, follows: bool, angles: Any, hand: Any, 
         Address of the record of dtype `SERVO`.
     refer : int
         Address of the function that updates its references (`refer_address`).
-    follows : bool
-        Whether the torque is the load alone.
     angles, hand : (2,) arrays
         Commanded joint angles [rad], and the hand's torques on the joints [N m].
     references : array
@@ -154,7 +125,7 @@ def refer_motors(servo: int, refer: int, follows: bool, angles: Any, hand: Any, 
     for i in range(2):
         r, u = s.axis[i].wanted, s.axis[i].control.joint.gear_ratio
         references[i], references[2 + i] = r.motor_angle / u, r.motor_velocity / u
-        references[4 + i] = r.load if follows else r.motor_torque * u
+        references[4 + i] = r.load if s.law == PID else r.motor_torque * u
 
 
 @inlined_kernel
@@ -167,23 +138,6 @@ def servo_step(s: Any) -> None:
 def start_servos(servos: Any, angles: Any) -> None:
     """Start the servo in the (1,) array `servos` at the angles, (2,) [rad]."""
     servo_start(servos[0], angles[0], angles[1])
-
-
-@inlined_kernel
-def _measure(s: Any, a: Any, i: int) -> tuple[Any, Any, Any]:
-    """Return the errors [rad] of link, motor and, for the feedback of its speed, motor.
-
-    The twist of the model replaces a missing encoder.
-    """
-    c, r = a.control, a.wanted
-    twist = r.motor_angle / c.joint.gear_ratio - r.position
-    if s.encoders == AT_JOINT:
-        link = r.position - s.link[i]
-        motor = link
-    else:
-        motor = r.position + twist - s.motor[i]
-        link = motor if s.encoders == AT_MOTOR else r.position - s.link[i]
-    return link, motor, motor - twist if c.feedback == CONVENTIONAL else motor
 
 
 @inlined_kernel
@@ -363,7 +317,10 @@ def _action(kind: int) -> Callable[..., Any]:
 
 @functools.cache
 def _step(kind: ServoKind) -> Callable[..., None]:
-    """Return the function that takes a step of the servo."""
+    """Return the function that takes a step of the servo.
+
+    The twist of the model replaces a missing encoder.
+    """
     refer, act = refer_part(kind), _action(kind.law)
 
     @kernel
@@ -371,9 +328,16 @@ def _step(kind: ServoKind) -> Callable[..., None]:
         refer(s, 0.0, 0.0)
         for i in range(2):
             a = s.axis[i]
-            link, motor, turning = _measure(s, a, i)
+            c, r = a.control, a.wanted
+            twist = r.motor_angle / c.joint.gear_ratio - r.position
+            if s.encoders == AT_JOINT:
+                link = r.position - s.link[i]
+                motor = link
+            else:
+                motor = r.position + twist - s.motor[i]
+                link = motor if s.encoders == AT_MOTOR else r.position - s.link[i]
             s.error[i] = link
-            s.torque[i] = act(s, a, link, motor, turning)
+            s.torque[i] = act(s, a, link, motor, motor - twist if c.feedback == CONVENTIONAL else motor)
         s.now = s.now + 1 if s.now + 1 < s.count else 0
         s.started = 1
 

@@ -20,7 +20,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,17 +42,13 @@ PLANT = 8
 RATE = 8000.0
 """Control iterations of a drive per second [Hz]."""
 
-TRACKING = 1000.0
-"""Bandwidth of its tracking loop with default settings [rad/s]."""
+_TRACKING = 1000.0  # bandwidth of its tracking loop with default settings [rad/s]
 
-_LONGEST = 0.02
-"""Upper bound of the delay in the model [s]: a sample that old ends the run."""
+_LONGEST = 0.02  # upper bound of the delay in the model [s]: a sample that old ends the run
 
-_STEADY = 1.0
-"""Speed at which friction has only a viscous slope [rad/s]."""
+_STEADY = 1.0  # speed at which friction has only a viscous slope [rad/s]
 
-_CHAIN = 6
-"""State of a smooth reference besides the commands of a tick: mean, its rate, lag, and three of the chain."""
+_CHAIN = 6  # state of a smooth reference besides the commands of a tick: mean, its rate, lag, and three of the chain
 
 
 # --- mechanism --------------------------------------------------------------------------------------------------------
@@ -66,24 +62,26 @@ class Grip:
     damping: float
 
 
-class _Mechanism(NamedTuple):
-    """Arm linearized at a pose, held by a hand at rest.
+def _mechanism(body: ArmBody, grip: Grip, tick: float, step: float, pose: Pair) -> tuple[Array, Array, Array]:
+    """Linearize the arm at a pose, held by a hand at rest.
 
-    ``jacobian``, (2, 2), of the end effector; ``moved``, (8, 10), the state after a step as a function of the state and
-    of the torques of both motors; ``force``, (2, 10), the measured force as a function of the state and of the handle's
-    velocity at the last tick [N].
+    The handle's inertial force is a mean over a `tick` [s], torques hold for a `step` [s].
+
+    Returns
+    -------
+    jacobian : (2, 2) array
+        Jacobian of the end effector.
+    moved : (8, 10) array
+        State after a step as a function of the state and of the torques of both motors.
+    force : (2, 10) array
+        Measured force as a function of the state and of the handle's velocity at the last tick [N].
     """
-
-    jacobian: Array
-    moved: Array
-    force: Array
-
-
-def _mechanism(body: ArmBody, grip: Grip, tick: float, step: float, pose: Pair) -> _Mechanism:
-    """Linearize the arm; the handle's inertial force is a mean over a `tick` [s], torques hold for a `step` [s]."""
     links = body.links.terms(pose, placed=body.linkage)["inertia"][0]
     jacobian = body.linkage.jacobians([pose])[0]
-    rotor, (stiffness, damping) = body.rotor_inertia * body.reduction**2, _gear(body, body.kinetic_friction)
+    rotor, drive = body.rotor_inertia * body.reduction**2, body.drives[0]
+    stiffness, damping = (drive.stiffness, drive.damping) if drive.coupling == "elastic" else (math.inf, 0.0)
+    if drive.gear is not None:
+        stiffness = 1.0 / float(drive.gear.twist_derivatives(body.kinetic_friction)[1])
     field = np.zeros((PLANT + 2, PLANT + 2))  # time derivative of the state and of the held motor torques
     field[:2, 2:4] = field[4:6, 6:8] = np.eye(2)
     load = np.zeros((2, PLANT + 2))  # torques on the links
@@ -103,46 +101,14 @@ def _mechanism(body: ArmBody, grip: Grip, tick: float, step: float, pose: Pair) 
     force[:, :2] = -grip.stiffness * jacobian
     force[:, 2:4] = -(grip.damping + body.handle_mass / tick) * jacobian
     force[:, 8:] = body.handle_mass / tick * np.eye(2)
-    return _Mechanism(jacobian, exponential(step * field)[:PLANT], force)
-
-
-def _gear(body: ArmBody, torque: float) -> tuple[float, float]:
-    """Return stiffness [N m/rad] and damping [N m s/rad] of the gearbox under `torque`; infinite if rigid."""
-    drive = body.drives[0]
-    if drive.coupling != "elastic":
-        return math.inf, 0.0
-    if drive.gear is None:
-        return drive.stiffness, drive.damping
-    return 1.0 / float(drive.gear.twist_derivatives(torque)[1]), drive.damping
+    return jacobian, exponential(step * field)[:PLANT], force
 
 
 # --- reference and servo of a joint -----------------------------------------------------------------------------------
 
 
-class _Motion(NamedTuple):
-    """Motion of a joint's reference: angle and four derivatives."""
-
-    position: Array
-    velocity: Array
-    acceleration: Array
-    jerk: Array
-    snap: Array
-
-
-class _Load(NamedTuple):
-    """Load of a link besides its own inertia and friction, and its first two derivatives."""
-
-    torque: Array
-    rate: Array
-    acceleration: Array
-
-
-class _MotorReference(NamedTuple):
-    """Motor reference, seen at the joint: angle, speed and feed-forward torque."""
-
-    angle: Array
-    speed: Array
-    torque: Array
+_Motion = tuple[Array, Array, Array, Array, Array]  # of a joint's reference: angle and four derivatives
+_Load = tuple[Array, Array, Array]  # of a link besides its inertia and friction: torque and two derivatives
 
 
 class LinearReference:
@@ -198,7 +164,7 @@ class LinearReference:
             velocity = (command - own[0]) / T
             own[0] = command
             none = np.zeros_like(command)
-            return _Motion(command, velocity, none, none, none)
+            return command, velocity, none, none, none
         s, commands, past = self._chain, own[:-_CHAIN], own[-_CHAIN:]
         commands[step % len(commands)] = command
         mean = commands.mean(axis=0)
@@ -208,18 +174,18 @@ class LinearReference:
         past[0], past[1] = mean, v
         snap, q1, q2, h = s["steering"] @ error, v + error[1], acceleration + error[2], s["lead"]
         past[2], past[3], past[4], past[5] = error[0], q1, q2, error[3]
-        return _Motion(middle + error[0] + h * q1, q1 + h * q2, q2 + h * error[3], error[3] + h * snap, snap)
+        return middle + error[0] + h * q1, q1 + h * q2, q2 + h * error[3], error[3] + h * snap, snap
 
-    def motor_reference(self, r: _Motion, load: _Load) -> _MotorReference:
-        """Return the motor reference for the motion `r` under `load`; (20), (25), (27)."""
+    def motor_reference(self, motion: _Motion, load: _Load) -> tuple[Array, Array, Array]:
+        """Return angle, speed and torque of the motor, seen at the joint, for a motion; (20), (25), (27)."""
+        q, q1, q2, q3, q4 = motion
         if not self.feeds:
-            return _MotorReference(r.position, r.velocity, load.torque)
+            return q, q1, load[0]
         F, M, give = self._slope, self._inertia, self._twist if self._elastic else 0.0
-        torque = M * r.acceleration + load.torque + F * r.velocity
-        rate = M * r.jerk + load.rate + F * r.acceleration
-        second = M * r.snap + load.acceleration + F * r.jerk
-        motor = torque + self._rotor * (r.acceleration + give * second)
-        return _MotorReference(r.position + give * torque, r.velocity + give * rate, motor)
+        torque = M * q2 + load[0] + F * q1
+        rate = M * q3 + load[1] + F * q2
+        second = M * q4 + load[2] + F * q3
+        return q + give * torque, q1 + give * rate, torque + self._rotor * (q2 + give * second)
 
 
 class LinearServo(LinearReference):
@@ -251,21 +217,18 @@ class LinearServo(LinearReference):
         by_model = settings.kind == FLATNESS and settings.feedback == "model-based"
         self._encoder, self._conventional = encoder, settings.kind != LINEARISING and not by_model
 
-    def torque(self, rows: Array, r: _Motion, load: _Load, seen: tuple[Array, Array]) -> Array:
-        """Return the motor torque, seen at the joint, for the motion `r` under `load`.
-
-        `seen` are the measured angles of link and motor.
-        """
-        wanted = self.motor_reference(r, load)
-        twist = wanted.angle - r.position
-        link, motor = seen[0] - r.position, seen[1] - wanted.angle
+    def torque(self, rows: Array, motion: _Motion, load: _Load, measured: tuple[Array, Array]) -> Array:
+        """Return the motor torque, seen at the joint, for a motion; `measured` are the angles of link and motor."""
+        angle, _, feed_forward = self.motor_reference(motion, load)
+        twist = angle - motion[0]
+        link, motor = measured[0] - motion[0], measured[1] - angle
         if self._encoder == "joint":
             motor = link
         elif self._encoder == "motor":
             link = motor
         turning = motor + twist if self._conventional else motor
         torque, rows[: self._memory] = self._feedback(link, motor, turning, rows[: self._memory])
-        return wanted.torque + torque
+        return feed_forward + torque
 
 
 class KnownHand:
@@ -300,16 +263,10 @@ def _loads(
     joints: Sequence[LinearReference], motions: Sequence[_Motion], between: float, hand: KnownHand
 ) -> list[_Load]:
     """Return the modelled loads of both links: coupling `between` them [kg m^2], and the hand."""
-    loads = []
+    loads: list[_Load] = []
     for i, joint in enumerate(joints):
-        other, h = motions[1 - i], between if joint.feeds else 0.0
-        loads.append(
-            _Load(
-                h * other.acceleration - hand.torques[i],
-                h * other.jerk - hand.rates[i],
-                h * other.snap - hand.accelerations[i],
-            )
-        )
+        (_, _, q2, q3, q4), h = motions[1 - i], between if joint.feeds else 0.0
+        loads.append((h * q2 - hand.torques[i], h * q3 - hand.rates[i], h * q4 - hand.accelerations[i]))
     return loads
 
 
@@ -343,7 +300,7 @@ class ServoedArm:
         """
         body, settings = self.body, self.settings
         count = max(round(tick / settings.period), 1)
-        arm = _mechanism(body, grip, tick, tick / count, pose)
+        jacobian, moved, measured = _mechanism(body, grip, tick, tick / count, pose)
         chain, inertia_matrix = _chain(settings, settings.period, tick), self._inertia(pose)
         joints = [
             LinearServo(settings, body.encoder, joint, (float(home), float(here)), body.kinetic_friction, chain)
@@ -351,21 +308,20 @@ class ServoedArm:
                 self.joints, np.diag(self._inertia(body.linkage.home)), np.diag(inertia_matrix), strict=True
             )
         ]
-        x, force, blocks = _rows(arm, joints, PLANT + 8)
+        x, force, blocks = _rows(measured, joints, PLANT + 8)
         size, hand = len(x), KnownHand(settings, x[12:16], settings.period)
-        pushed = arm.jacobian.T @ force @ x
+        pushed = jacobian.T @ force @ x
         before, after = x[10:12].copy(), np.eye(2, size + 2, size)
-        x[8:10], x[10:12] = arm.jacobian @ x[2:4], after
+        x[8:10], x[10:12] = jacobian @ x[2:4], after
         for step in range(count):
             hand.step(pushed)
             commands = before + step / count * (after - before)
             motions = [joint.refer(b, c, step) for joint, b, c in zip(joints, blocks, commands, strict=True)]
             loads = _loads(joints, motions, float(inertia_matrix[0, 1]), hand)
-            torques = [
-                joint.torque(blocks[i], motions[i], loads[i], (x[i], x[4 + i])) for i, joint in enumerate(joints)
-            ]
-            x[:PLANT] = arm.moved @ np.vstack((x[:PLANT], torques))
-        return SampledArm(x[:, :size], x[:, size:] @ np.linalg.inv(arm.jacobian), force, tick)
+            ends = zip(joints, blocks, motions, loads, zip(x[:2], x[4:6], strict=True), strict=True)
+            torques = [joint.torque(rows, motion, load, angles) for joint, rows, motion, load, angles in ends]
+            x[:PLANT] = moved @ np.vstack((x[:PLANT], torques))
+        return SampledArm(x[:, :size], x[:, size:] @ np.linalg.inv(jacobian), force, tick)
 
     def _inertia(self, pose: Pair) -> Array:
         """Return the inertia matrix of the links in the model of the control, (2, 2) [kg m^2]."""
@@ -400,7 +356,7 @@ class DrivenArm(ServoedArm):
         body, settings = self.body, self.settings
         count = max(round(tick * RATE), 1)
         period, delay = tick / count, min(self.delay, _LONGEST)
-        arm = _mechanism(body, grip, tick, period, pose)
+        jacobian, moved, measured = _mechanism(body, grip, tick, period, pose)
         chain, inertia_matrix = _chain(settings, tick, tick), self._inertia(pose)
         joints = [
             LinearReference(settings, joint, float(inertia), body.kinetic_friction, chain, tick)
@@ -411,30 +367,30 @@ class DrivenArm(ServoedArm):
         k, b, i = self.gains.position, self.gains.speed * turns, self.gains.integrator * turns
         own, late = PLANT + 2 + 6 + 4, math.ceil(delay / tick - 1e-9)
         past = own + 6 * late  # a command: angles, speeds and torques of both motors, seen at the joints
-        x, force, blocks = _rows(arm, joints, past)
+        x, force, blocks = _rows(measured, joints, past)
         size, hand = len(x), KnownHand(settings, x[own - 4 : own], tick)
-        hand.step(arm.jacobian.T @ force @ x)
+        hand.step(jacobian.T @ force @ x)
         commands = np.eye(2, size + 2, size)
         motions = [joint.refer(rows, c, 0) for joint, rows, c in zip(joints, blocks, commands, strict=True)]
         loads = _loads(joints, motions, float(inertia_matrix[0, 1]), hand)
         motors = [joint.motor_reference(r, load) for joint, r, load in zip(joints, motions, loads, strict=True)]
         sent = [part for both in zip(*motors, strict=True) for part in both]
         arrived = np.vstack((np.stack(sent), x[own:past]))  # newest first
-        x[8:10] = arm.jacobian @ x[2:4]
+        x[8:10] = jacobian @ x[2:4]
         rotors, angles, speeds, integrals = x[4:6], x[10:12], x[12:14], x[14:16]
         for step in range(count):
             first = 6 * max(math.ceil((delay - step * period) / tick - 1e-9), 0)
             command = arrived[first : first + 6]
             angles += period * speeds
             error = rotors - angles
-            angles += 2.0 * period * TRACKING * error
-            speeds += period * TRACKING**2 * error
+            angles += 2.0 * period * _TRACKING * error
+            speeds += period * _TRACKING**2 * error
             error = command[2:4] + k * (command[:2] - angles) - speeds
             torques = command[4:] + b * error + integrals
             integrals += period * i * error
-            x[:PLANT] = arm.moved @ np.vstack((x[:PLANT], torques))
+            x[:PLANT] = moved @ np.vstack((x[:PLANT], torques))
         x[own:past] = arrived[: 6 * late]
-        return SampledArm(x[:, :size], x[:, size:] @ np.linalg.inv(arm.jacobian), force, tick)
+        return SampledArm(x[:, :size], x[:, size:] @ np.linalg.inv(jacobian), force, tick)
 
 
 def _chain(settings: ServoSettings, period: float, tick: float) -> NDArray[Any]:
@@ -443,11 +399,11 @@ def _chain(settings: ServoSettings, period: float, tick: float) -> NDArray[Any]:
     return chain
 
 
-def _rows(arm: _Mechanism, joints: Sequence[LinearReference], own: int) -> tuple[Array, Array, list[Array]]:
+def _rows(measured: Array, joints: Sequence[LinearReference], own: int) -> tuple[Array, Array, list[Array]]:
     """Return the rows of the state, the measured force, and the rows of each joint, which follow `own` others."""
     size = own + sum(joint.size for joint in joints)
     x, force = np.eye(size, size + 2), np.zeros((2, size))
-    force[:, : PLANT + 2] = arm.force
+    force[:, : PLANT + 2] = measured
     return x, force, [x[own : own + joints[0].size], x[own + joints[0].size :]]
 
 

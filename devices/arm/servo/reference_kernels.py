@@ -25,21 +25,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.arm.flatness.control import ELASTIC, NONE
-from devices.arm.flatness.joint import feed_elastic, feed_rigid
+from devices.arm.flatness.joint import ELASTIC, NONE, feed_elastic, feed_rigid
 from devices.arm.flatness.laws import evaluate_friction
 from devices.arm.mechanics.dynamics import centrifugal, gravity, inertia
 from devices.arm.servo.settings import LINEARISING
 from haptics.errors import ConfigurationError
 from haptics.jit import inlined_kernel, kernel
+from haptics.records import fields
 
-MAX_WINDOW = 100
-"""Maximum number of servo periods in a tick."""
+_MAX_WINDOW = 100  # maximum number of servo periods in a tick
 
 CHAIN_FIELDS: list[tuple[Any, ...]] = [
     ("transition", "<f8", (4, 4)),
-    ("steering", "<f8", (4,)),
-    ("rest", "<f8", (4,)),
+    *fields("<f8", "steering rest", 4),
     ("window", "<i8"),
     ("lead", "<f8"),
 ]
@@ -49,11 +47,9 @@ snap, and thresholds below which the error counts as zero; periods per tick, and
 """
 
 STATE_FIELDS: list[tuple[Any, ...]] = [
-    ("commands", "<f8", (MAX_WINDOW,)),
+    ("commands", "<f8", (_MAX_WINDOW,)),
     ("newest", "<i8"),
-    ("average", "<f8"),
-    ("rate", "<f8"),
-    ("lag", "<f8"),
+    *fields("<f8", "average rate lag"),
     ("chain", "<f8", (3,)),
 ]
 """State of the chain of one joint: the commands of a tick [rad], their mean and its speed; the chain minus the mean
@@ -81,9 +77,9 @@ def fill_chain(record: NDArray[Any], frequency: float, period: float, tick: floa
         If there are too many servo periods in a tick.
     """
     window = max(round(tick / period), 1)
-    if window > MAX_WINDOW:
+    if window > _MAX_WINDOW:
         raise ConfigurationError(
-            f"device.servo.period = {period!r}: must be at least {tick / MAX_WINDOW:g} s for a tick of {tick:g} s."
+            f"device.servo.period = {period!r}: must be at least {tick / _MAX_WINDOW:g} s for a tick of {tick:g} s."
         )
     b = 2.0 * math.pi * frequency
     steering = -np.array([b**4, 4.0 * b**3, 6.0 * b**2, 4.0 * b])
@@ -137,7 +133,7 @@ class ServoKind(NamedTuple):
     law : int
         A value of `devices.arm.servo.settings.LAWS`.
     feed : int
-        Model of the joint in its feed-forward (`devices.arm.flatness.control`).
+        Model of the joint in its feed-forward (`devices.arm.flatness.joint`).
     smooth, knows_hand : bool
         Whether a smooth reference follows the command, and whether the hand's torque is fed forward.
     """
@@ -153,17 +149,6 @@ def _jump(s: Any, a: Any, r: Any, command: Any, period: Any) -> None:
     """Set the reference `r` of joint `a` to the command and its speed."""
     r.position, r.velocity = command, (command - a.average) / period
     a.average = command
-
-
-@inlined_kernel
-def _filter_hand_torque(s: Any) -> None:
-    """Filter the hand's torques [N m] and their derivatives: two poles, implicit, always stable."""
-    T, b = s.period, s.hand_pole
-    for i in range(2):
-        before = s.known_rate[i]
-        s.known_rate[i] = (before + T * b * b * (s.hand[i] - s.known[i])) / (1.0 + T * b * (2.0 + T * b))
-        s.known_acceleration[i] = (s.known_rate[i] - before) / T
-        s.known[i] += T * s.known_rate[i]
 
 
 @inlined_kernel
@@ -193,22 +178,15 @@ def _load(s: Any) -> None:
     o.load_acceleration = h12 * r.snap - s.known_acceleration[1]
 
 
-@inlined_kernel
-def _rub(friction: Any, r: Any) -> None:
-    """Add the friction at the reference's speed to the load of row `r`.
-
-    It is used by exact linearisation. Friction at the measured speed, as in (14) and (15), would turn friction that is
-    steep at rest into a feedback that is unstable in a sampled servo, F'/M [1/s] against the sampling rate.
-    """
-    F, F1, F2 = evaluate_friction(friction, r.velocity)
-    r.load += F
-    r.load_rate += F1 * r.acceleration
-    r.load_acceleration += F2 * r.acceleration * r.acceleration + F1 * r.jerk
-
-
 @functools.cache
 def refer_part(kind: ServoKind) -> Callable[..., None]:
-    """Return the function that updates the references of both joints and the resulting motor references."""
+    """Return the function that updates the references of both joints and the resulting motor references.
+
+    The filter of the hand's torques has two poles and is implicit, which is always stable. Exact linearisation adds the
+    friction at the speed of the reference to the load. Friction at the measured speed, as in (14) and (15), would turn
+    friction that is steep at rest into a feedback that is unstable in a sampled servo, F'/M [1/s] against the sampling
+    rate.
+    """
     move, load = follow if kind.smooth else _jump, _bear if kind.feed == NONE else _load
     prepare = feed_elastic if kind.feed == ELASTIC else feed_rigid
     knows_hand, linearises = kind.knows_hand, kind.law == LINEARISING
@@ -218,11 +196,20 @@ def refer_part(kind: ServoKind) -> Callable[..., None]:
         for i in range(2):
             move(s, s.axis[i], s.axis[i].wanted, s.command[i], s.period)
         if knows_hand:
-            _filter_hand_torque(s)
+            T, b = s.period, s.hand_pole
+            for i in range(2):
+                before = s.known_rate[i]
+                s.known_rate[i] = (before + T * b * b * (s.hand[i] - s.known[i])) / (1.0 + T * b * (2.0 + T * b))
+                s.known_acceleration[i] = (s.known_rate[i] - before) / T
+                s.known[i] += T * s.known_rate[i]
         load(s)
         for i in range(2):
+            r = s.axis[i].wanted
             if linearises:
-                _rub(s.axis[i].friction, s.axis[i].wanted)
-            prepare(s.axis[i].control.joint, s.axis[i].wanted)
+                F, F1, F2 = evaluate_friction(s.axis[i].friction, r.velocity)
+                r.load += F
+                r.load_rate += F1 * r.acceleration
+                r.load_acceleration += F2 * r.acceleration * r.acceleration + F1 * r.jerk
+            prepare(s.axis[i].control.joint, r)
 
     return refer

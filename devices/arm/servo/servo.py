@@ -7,40 +7,28 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from devices.arm.flatness.control import FeedForwardServo, LinearisingServo, ServoLaw
-from devices.arm.flatness.joint import ElasticJoint
+from devices.arm.flatness.joint import ElasticJoint, FeedForwardServo, LinearisingServo, ServoLaw
 from devices.arm.flatness.laws import SmoothCoulomb
 from devices.arm.mechanics.dynamics import Links
 from devices.arm.mechanics.linkage import PlacedLinkage
+from devices.arm.servo import gains as design
 from devices.arm.servo import kernels
-from devices.arm.servo.gains import (
-    LOADED,
-    Gains,
-    TwoMasses,
-    filter_share,
-    gains,
-    law_weights,
-    require_stable,
-    stiffness,
-    trim_share,
-)
+from devices.arm.servo.gains import LOADED, Gains, TwoMasses
 from devices.arm.servo.reference_kernels import fill_chain
-from devices.arm.servo.settings import FLATNESS, FRACTIONAL, LINEARISING, PID, RIGID, SLIDING, ServoSettings
+from devices.arm.servo.settings import FLATNESS, FRACTIONAL, LINEARISING, RIGID, SLIDING, ServoSettings
 from haptics.errors import ConfigurationError
 
 ENCODERS = {"motor": kernels.AT_MOTOR, "joint": kernels.AT_JOINT, "both": kernels.AT_BOTH}
 """Mounting places of the encoders, by the name used in settings."""
 
-_PATIENCE = 0.05
-"""Time for which a joint at rest must be calm until its torque is held [s]."""
+_PATIENCE = 0.05  # time for which a joint at rest must be calm until its torque is held [s]
 
+# Time constant with which a servo at rest yields to the error of a free joint [s]; behind a spring it takes longer.
 _YIELDING = 0.02
-"""Time constant with which a servo at rest yields to the error of a free joint [s]; behind a spring it takes longer."""
 
-_FLICKER = 4.5
-"""Maximum motion of a calm joint in encoder steps."""
+_FLICKER = 4.5  # maximum motion of a calm joint in encoder steps
 
 _NO_FRICTION = SmoothCoulomb(0.0, 0.0, 1.0)
 
@@ -119,32 +107,30 @@ def new_servo(
     ConfigurationError
         If the law does not suit the joints or the encoders, or a joint is unstable with its gains.
     """
-    if encoders not in ENCODERS:
-        raise ConfigurationError(f"encoders = {encoders!r}: must be one of {', '.join(ENCODERS)}.")
     if settings.kind == LINEARISING and encoders != "both":
         raise ConfigurationError(
             f"device.servo.law = 'linearising': must be another one with encoders at the {encoders} alone; it needs "
             "the angles of motor and link."
         )
     record = _model(settings, links, settings.period, tick, placed)
-    record["encoders"], record["filter"] = ENCODERS[encoders], filter_share(settings)
+    record["encoders"], record["filter"] = ENCODERS[encoders], design.filter_share(settings)
     record["patience"] = round(_PATIENCE / settings.period)
     record["recovery"] = 1.0 - np.exp(-2.0 * np.pi * settings.bandwidth * settings.period)
     record["yielding"] = 1.0 - np.exp(-settings.period / _YIELDING)
-    fir = law_weights(settings)
+    fir = design.law_weights(settings)
     record["resumption"] = settings.resume_time / (settings.resume_time + settings.period)
     record["count"], record["weights"][0, : len(fir)] = len(fir), fir
     inertias = np.diag(links.terms(pose, placed=placed)["inertia"][0]).tolist()
     for i, (joint, inertia) in enumerate(zip(joints, inertias, strict=True)):
-        require_stable(settings, joint, inertia, encoders, i + 1)
+        design.require_stable(settings, joint, inertia, encoders, i + 1)
         plant = TwoMasses.of(joint, inertia, settings.period, torque=LOADED, drag=0.0)
-        own, axis = gains(settings, plant.total), record["axis"][0, i]
+        own, axis = design.gains(settings, plant.total), record["axis"][0, i]
         model = replace(joint, friction=_NO_FRICTION) if settings.kind == LINEARISING else joint
         axis["control"], axis["friction"] = _law(settings, joint, own).record(model)[0], joint.friction.record[0]
-        axis["integral_gain"], axis["trim_share"] = own.integral, trim_share(settings, own)
+        axis["integral_gain"], axis["trim_share"] = own.integral, design.trim_share(settings, own)
         axis["fractional_gain"], axis["proportional"] = own.fractional, own.proportional
         dry = _breakaway(joint)
-        axis["rest_band"] = 2.0 * (resolution[i] + dry / stiffness(settings, plant))
+        axis["rest_band"] = 2.0 * (resolution[i] + dry / design.stiffness(settings, plant))
         axis["yield_band"] = axis["rest_band"] + float(joint.stiffness.twist(dry))
         axis["calm_band"], axis["torque_limit"] = _FLICKER * resolution[i], torque_limit[i]
         if settings.kind == SLIDING:
@@ -154,11 +140,16 @@ def new_servo(
     return record
 
 
-Vector = NDArray[np.float64]
+def new_references(
+    settings: ServoSettings,
+    links: Links,
+    joints: Sequence[ElasticJoint],
+    period: float,
+    placed: PlacedLinkage | None = None,
+) -> NDArray[Any]:
+    """Return the references of motors that control their position themselves, (1,) of dtype `kernels.SERVO`.
 
-
-class MotorReferences:
-    """References of the motors per tick: angles, speeds and torques, all seen at the joint.
+    `kernels.start_servos` starts them, and `kernels.refer_motors` computes angles, speeds and torques per tick.
 
     ===========  =============================================================================================
     `pid`        the command and its speed; the torque holds the weight, depending on the settings
@@ -171,7 +162,7 @@ class MotorReferences:
     settings : ServoSettings
         Law and reference; its gains are not used, because the drive has its own.
     links, joints, placed :
-        As for `devices.arm.servo.servo.new_servo`.
+        As for `new_servo`.
     period : float
         Period of the tick [s].
 
@@ -180,49 +171,12 @@ class MotorReferences:
     ConfigurationError
         If the law has no references for the motors: exact linearisation, fractional and sliding-mode compute torques.
     """
-
-    def __init__(
-        self,
-        settings: ServoSettings,
-        links: Links,
-        joints: Sequence[ElasticJoint],
-        period: float,
-        placed: PlacedLinkage | None = None,
-    ) -> None:
-        if settings.kind in (LINEARISING, FRACTIONAL, SLIDING):
-            raise ConfigurationError(
-                f"device.servo.law = {settings.law!r}: must be one of pid, flatness, rigid for motors that control "
-                "their position themselves."
-            )
-        self._servo = _model(settings, links, period, period, placed)
-        for i, joint in enumerate(joints):
-            self._servo["axis"]["control"][0, i] = _law(settings, joint, Gains(velocity=1.0)).record(joint)[0]
-        self._follows = settings.kind == PID
-
-    @property
-    def kernel_arguments(self) -> tuple[int, int, bool]:
-        """First arguments of `devices.arm.servo.kernels.refer_motors`; valid while this object exists."""
-        return self._servo.ctypes.data, kernels.refer_address(self._servo), self._follows
-
-    def start(self, angles: Pair) -> None:
-        """Start at rest at the joint angles, (2,) [rad]."""
-        kernels.start_servos(self._servo, np.asarray(angles, np.float64))
-
-    def step(self, angles: ArrayLike, hand: ArrayLike = (0.0, 0.0)) -> tuple[Vector, Vector, Vector]:
-        """Return the references of the motors for the command of a tick.
-
-        Parameters
-        ----------
-        angles : (2,) array
-            Commanded joint angles [rad].
-        hand : (2,) array
-            Torque of the hand on the joints [N m]; used if the law feeds it forward.
-
-        Returns
-        -------
-        angles, speeds, torques : (2,) float array
-            At the joint [rad], [rad/s], [N m].
-        """
-        references, (servo, refer, follows) = np.zeros(6), self.kernel_arguments
-        kernels.refer_motors(servo, refer, follows, np.asarray(angles, float), np.asarray(hand, float), references)
-        return references[:2], references[2:4], references[4:]
+    if settings.kind in (LINEARISING, FRACTIONAL, SLIDING):
+        raise ConfigurationError(
+            f"device.servo.law = {settings.law!r}: must be one of pid, flatness, rigid for motors that control "
+            "their position themselves."
+        )
+    record = _model(settings, links, period, period, placed)
+    for i, joint in enumerate(joints):
+        record["axis"]["control"][0, i] = _law(settings, joint, Gains(velocity=1.0)).record(joint)[0]
+    return record

@@ -19,8 +19,7 @@ LAWS = {
 }
 """Servo laws by the name used in settings."""
 
-NEED_DERIVATIVES = (FLATNESS, RIGID, LINEARISING)
-"""Laws that need a reference with derivatives."""
+_NEED_DERIVATIVES = (FLATNESS, RIGID, LINEARISING)  # laws that need a reference with derivatives
 
 MAX_TERMS = 63
 """Maximum number of past samples of the fractional law, without the present sample."""
@@ -68,17 +67,11 @@ class ServoSettings:
         0.0, minimum=0.0, maximum=1e9, unit="N m/(rad s)", doc="integral gain, with a position_gain"
     )
     speed_filter: float = bounded(
-        300.0,
-        above=0.0,
-        maximum=1e5,
-        unit="Hz",
-        doc="cut-off of the low-pass for the speed of the error, which is a difference of encoder readings",
+        300.0, above=0.0, maximum=1e5, unit="Hz", doc="cut-off of the low-pass for the speed of the error"
     )
     feedback: str = choice("model-based", ("model-based", "conventional"), doc="feedback of the flatness law")
     reference: str = choice(
-        "auto",
-        ("auto", "smooth", "none"),
-        doc="whether a smooth reference, with derivatives, follows the command; auto: where the law needs it",
+        "auto", ("auto", "smooth", "none"), doc="smooth reference with derivatives; auto: where the law needs it"
     )
     reference_frequency: float = bounded(
         60.0, minimum=1.0, maximum=1e3, unit="Hz", doc="place of the four poles of that reference"
@@ -88,17 +81,10 @@ class ServoSettings:
     )
     knows_hand: bool = flag(False, doc="whether the measured torque of the hand on the joints is fed forward as a load")
     hand_filter: float = bounded(
-        10.0,
-        above=0.0,
-        maximum=1e3,
-        unit="Hz",
-        doc="cut-off of the low-pass for that torque, two poles; a higher frequency reduces the stability margin",
+        10.0, above=0.0, maximum=1e3, unit="Hz", doc="cut-off of its two-pole low-pass; higher is less stable"
     )
     order: float = bounded(
-        0.5,
-        minimum=-MAX_ORDER,
-        maximum=MAX_ORDER,
-        doc="order of the derivative of the fractional law; 1 with terms 1 and a proportional gain is PD",
+        0.5, minimum=-MAX_ORDER, maximum=MAX_ORDER, doc="order of the derivative in the fractional law"
     )
     terms: int = bounded(17, minimum=0, maximum=MAX_TERMS, doc="samples of the past in the fractional law")
     proportional: float = bounded(
@@ -106,18 +92,10 @@ class ServoSettings:
     )
 
     torque_bound: float = bounded(
-        60.0,
-        above=0.0,
-        maximum=1e6,
-        unit="N m",
-        doc="largest torque of a joint under sliding-mode, limited by the motor",
+        60.0, above=0.0, maximum=1e6, unit="N m", doc="largest joint torque under sliding-mode, limited by the motor"
     )
     resume_time: float = bounded(
-        0.25,
-        minimum=1e-3,
-        maximum=100.0,
-        unit="s",
-        doc="time constant with which a joint returns under sliding-mode after its torque was at the bound",
+        0.25, minimum=1e-3, maximum=100.0, unit="s", doc="time constant of the return from that bound"
     )
 
     def __post_init__(self) -> None:
@@ -130,7 +108,7 @@ class ServoSettings:
             raise ConfigurationError(
                 "device.servo.velocity_gain = 0.0: must be greater than 0 N m s/rad with a position gain."
             )
-        if self.kind in NEED_DERIVATIVES and self.reference == "none":
+        if self.kind in _NEED_DERIVATIVES and self.reference == "none":
             raise ConfigurationError(
                 f"device.servo.reference = 'none': must be one of auto, smooth for device.servo.law = {self.law!r}, "
                 "which needs the derivatives of the reference."
@@ -144,4 +122,4 @@ class ServoSettings:
     @property
     def smooth(self) -> bool:
         """Whether a smooth reference follows the command."""
-        return self.reference == "smooth" or (self.reference == "auto" and self.kind in NEED_DERIVATIVES)
+        return self.reference == "smooth" or (self.reference == "auto" and self.kind in _NEED_DERIVATIVES)

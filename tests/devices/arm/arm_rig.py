@@ -92,7 +92,7 @@ class ArmHere(EmulatedArm):
         def done():
             now, latest = self.time.now(), force._latest
             heard = latest is not None and now - latest[0].received < NEW
-            return bool(streaming.failure) or (streaming.sample.time >= now and heard)
+            return bool(streaming.failure) or (streaming.answer.requested >= now and heard)
 
         def disturbed():
             return bool(self.time.awaited or self.board.faults.at(self.board.now) or self.board.sensor_faults())

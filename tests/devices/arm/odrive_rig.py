@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 
 from devices.arm.motors import CanStage, OdriveStage, can_bus, can_stage, native, odrive, rounds, stage, usb
+from devices.arm.motors.stage import give_motors
 from devices.emulators.odrive.axis import STEP, Flywheels
 from devices.emulators.odrive.board import EmulatedOdrive, EmulatedOdriveBackend
 from devices.emulators.odrive.can import CanBus, CanSimple
 from devices.emulators.odrive.endpoints import rows
 from devices.emulators.odrive.firmware import Firmware
 from haptics.errors import DeviceFault
+from haptics.jit import kernel
 from tests.devices.arm.sensor_rigs import wait_until
 from tests.devices.stepped_time import LOOK, SteppedTime, settle
 
@@ -104,7 +106,7 @@ def make(latency=0.0, demands=None, **settings):
     board = EmulatedOdrive(time=Place.time)
     Place.boards = (*Place.boards, board)
     settings, backend = {"protocol": Place.protocol} | settings, EmulatedOdriveBackend(board, latency=latency)
-    return OdriveStage(settings, period=PERIOD, backend=backend, demands=demands), board
+    return OdriveStage(settings, far_end=backend, demands=demands), board
 
 
 def make_on_can(watchdog=0.5, version=(0, 5, 6), **settings):
@@ -116,7 +118,7 @@ def make_on_can(watchdog=0.5, version=(0, 5, 6), **settings):
     drive = CanSimple(board.inside, version=version)
     bus = CanBus(board, drive)
     told = {"protocol": "can", "watchdog": watchdog} | settings
-    return CanStage(told, period=PERIOD, port=lambda: BusPort(bus)), board, drive
+    return CanStage(told, far_end=lambda: BusPort(bus)), board, drive
 
 
 @contextmanager
@@ -137,11 +139,29 @@ def armed(make_stage=make, **settings):
 armed_on_can = partial(armed, make_on_can)
 
 
+@kernel
+def give(motors, instant):
+    """Pass the command of the (1,) array `motors` to the drive's thread, as a tick does."""
+    return give_motors(motors[0], instant)
+
+
+def tick(stage, angles, speeds=None, torques=(0.0, 0.0)):
+    """Command angles, by default with the speed since the last tick; return a copy of the latest angles."""
+    wake, streaming = stage.wake, stage._streaming
+    change = np.subtract(angles, getattr(streaming, "told", angles))
+    streaming.told = angles
+    stage.record["command"][0, :6] = *angles, *(change / PERIOD if speeds is None else speeds), *torques
+    if not give(stage.record, time.perf_counter()):
+        raise DeviceFault("the command must be finite, and not that far")
+    wake.call()
+    return stage.read_angles().copy()
+
+
 def run(stage, duration, command=lambda _: HOME):
     """Tick for a while; return the angles."""
     start, angles = time.perf_counter(), []
     while (now := time.perf_counter() - start) < duration:
-        angles.append(stage.tick(command(now)).copy())
+        angles.append(tick(stage, command(now)))
         go_on(stage)
     return angles
 
@@ -154,7 +174,7 @@ def go_on(stage):
         return
 
     def done():
-        return bool(stream.failure) or stream.sample.time >= own.now()
+        return bool(stream.failure) or stream.answer.requested >= own.now()
 
     with own.by_hand() as step:
         step()

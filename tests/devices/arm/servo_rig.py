@@ -8,7 +8,7 @@ from devices.arm.mechanics.drive import Drive, Motor
 from devices.arm.mechanics.dynamics import TwoLinks
 from devices.arm.mechanics.linkage import jacobian
 from devices.arm.mechanics.plant import PLANT, Surface, new_plant, step_plant
-from devices.arm.servo.kernels import servo_step
+from devices.arm.servo.kernels import refer_address, refer_motors, servo_step
 from devices.arm.servo.servo import new_servo
 from devices.common.kernels import quantise
 from haptics.friction.custom_law import CustomLaw
@@ -50,6 +50,13 @@ SMOOTH = smooth_friction(10.0, 3.0, 300.0)
 
 # At the servo's last step in a tick: command, joints, rotors, torques of the motors, reference.
 ROW = np.dtype([(name, "<f8", (2,)) for name in ("command", "angle", "speed", "rotor", "torque", "reference")])
+
+
+def refer(references, angles, hand=(0.0, 0.0)):
+    """Return angles, speeds and torques of the motors, (3, 2), for commanded angles and torques of the hand."""
+    found, address = np.zeros(6), references.ctypes.data
+    refer_motors(address, refer_address(references), np.asarray(angles, float), np.asarray(hand, float), found)
+    return found.reshape(3, 2)
 
 
 @kernel

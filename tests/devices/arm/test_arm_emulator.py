@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from devices.arm.body import ArmBody
-from devices.arm.motors.limits import AxisLimits, Demands
+from devices.arm.motors.odrive import AxisLimits
+from devices.arm.motors.settings import Demands
 from devices.arm.sensors.ati import AtiSettings
 from devices.arm.sensors.mounting import Mounting, turn
 from devices.arm.settings import ArmSettings

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from devices.arm.hybrid import FractionalLaw, Hybrid, simulate_hybrid
 from devices.arm.mechanics.drive import Drive
-from devices.arm.mechanics.dynamics import LINKS, FiveBarLinks, TwoLinks
+from devices.arm.mechanics.dynamics import FiveBarLinks, TwoLinks
 from devices.arm.mechanics.linkage import PlacedLinkage, SerialTwoLink, turning_acceleration
 from devices.arm.mechanics.plant import Surface
 from devices.common.linkage import FiveBar
@@ -205,9 +205,6 @@ def test_workspace_out_of_reach_or_near_a_singularity_is_rejected(arm):
     assert 0.0 < least < 0.99
     with pytest.raises(ConfigurationError, match=f"comes within {least:.3g} of a singular pose .* 0.99 is needed"):
         arm.require_workspace((-0.1, -0.1), (0.1, 0.1), 0.99)
-    for corner in ((-0.1, 0.2), (math.nan, 1.0)):
-        with pytest.raises(ConfigurationError, match="must be the corners of a rectangle"):
-            arm.require_workspace((-0.1, 0.2), corner, 0.1)
 
 
 PLACED = PlacedLinkage(SerialTwoLink(0.4, 0.35))
@@ -402,17 +399,11 @@ def test_hybrid_control_works_with_a_five_bar_linkage():
 @pytest.mark.parametrize(
     ("linkage", "settings", "message"),
     [
-        (PLACED, {"centre": (0.0, math.inf)}, r"centre = \(0.0, inf\)"),
-        (PLACED, {"rotation": math.nan}, "rotation = nan"),
-        (PLACED, {"elbows": (1, 0)}, r"elbows = \(1, 0\)"),
         (PLACED.linkage, {"length_2": 0.0}, r"linkage\.length_2 = 0\.0: must be a finite number greater than 0 m"),
         (TwoLinks(), {"length_1": 0.0}, r"links.length_1 = 0.0: must be a finite number greater than 0 m"),
         (TwoLinks(), {"mass_2": 0.0, "joint_inertia_2": 0.0}, "a joint has no inertia"),
         (TwoLinks(), {"gravity": np.nan}, "links.gravity = nan"),
         (TwoLinks(), {"absolute": "yes"}, "links.absolute = 'yes'"),
-        (ARM, {"masses": (1.0, 1.0, 1.0)}, r"masses = \(1\.0, 1\.0, 1\.0\): must be four numbers from 0 "),
-        (ARM, {"centres": (1.0, math.nan, 1.0, 1.0)}, r"links\.centres"),
-        (ARM, {"inertias": 1.0}, r"links\.inertias = 1\.0"),
         (ARM, {"tip_mass": -1.0}, r"links\.tip_mass = -1\.0"),
         (ARM, {"masses": (0.0, 1.0, 1.0, 1.0), "inertias": (0.0,) * 4}, "no inertia about its motor"),
         (ARM, {"masses": (1.0, 1.0, 1.0, 0.0), "inertias": (0.0,) * 4}, "no inertia about its motor"),
@@ -423,12 +414,7 @@ def test_invalid_linkages_are_rejected(linkage, settings, message):
         dataclasses.replace(linkage, **settings)
 
 
-@pytest.mark.parametrize("angles", [0.0, (1.0, 2.0, 3.0), (np.nan, 0.0), "here"])
+@pytest.mark.parametrize("angles", [0.0, (1.0, 2.0, 3.0), (np.nan, 0.0)])
 def test_invalid_poses_are_rejected(angles):
     with pytest.raises(ConfigurationError, match="must be pairs of finite numbers"):
         TwoLinks().terms(angles)
-
-
-def test_placed_linkage_must_match_the_links():
-    with pytest.raises(ConfigurationError, match=r"placed\.linkage = FiveBar\(left_inner=1\.0"):
-        ARM.fill(np.zeros(1, LINKS), PlacedLinkage(FiveBar(1.0, 1.0, 1.0, 1.0, 0.0)))

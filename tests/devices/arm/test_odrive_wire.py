@@ -29,10 +29,9 @@ from devices.arm.motors.native import (
     table_folder,
     wait_all,
 )
-from devices.arm.motors.odrive import CLOSED_LOOP
 from devices.arm.motors.rounds import LONGEST, Answer, Rounds, TextLine, TextRounds
 from devices.arm.motors.settings import OdriveSettings
-from devices.arm.motors.stage import Streaming
+from devices.arm.motors.stage import CLOSED_LOOP, Streaming
 from devices.arm.motors.usb import open_drive
 from devices.common.bus import TransferError, Trouble
 from devices.emulators.odrive.board import EmulatedOdrive, EmulatedOdriveBackend
@@ -101,7 +100,6 @@ def test_table_has_every_endpoint():
             assert [part.number for part in function.outputs] == [number for _, _, number in row.outputs]
         else:
             assert table.properties[row.path].number == row.number
-            assert table.properties[row.path].writable == row.writable
     assert table.checksum == crc16(TEXT, 1)
 
 
@@ -481,18 +479,19 @@ def answer(position):
 def test_encoder_jump_beyond_the_commanded_speed_is_a_fault(monkeypatch, told):
     now = [0.0]
     monkeypatch.setattr("devices.arm.motors.stage.time", SimpleNamespace(perf_counter=lambda: now[0]))
-    streaming = Streaming(cast(Rounds, SimpleNamespace()), fastest=40.0)
+    way = SimpleNamespace(exchange=lambda command, alive: answer(TELLING))
+    streaming = Streaming(cast(Rounds, way), fastest=40.0)
     streaming._publish(answer(0.0))
     for speed in told:
         streaming.commands.publish(0.0, 0.0, speed, 0.0, 0.0, 0.0, now[0])
         streaming._read_command()
     now[0] = 1e-3
     if max(told) > 0.0:
-        streaming._take(answer(TELLING))
+        streaming._round()
         assert streaming.samples.read()[1] == TELLING
         return
     with pytest.raises(DeviceFault, match=r"the encoder of axis 0 jumped by \+0\.08 turns"):
-        streaming._take(answer(TELLING))
+        streaming._round()
 
 
 PATIENCE = 20.0
@@ -555,7 +554,7 @@ def told_by_driver(drive, board):
         drive.get("serial_number")
     drive.get("axis0.encoder.pos_estimate")
     drive.set("axis0.controller.input_torque", 0.05)
-    drive.line.post(velocity.number, velocity.pack(-1.5))
+    drive.post(velocity, -1.5)
     drive.call("axis1.watchdog_feed")
     drive.set("axis0.config.enable_watchdog", False)
     drive.call("axis0.encoder.set_linear_count", -1000)

@@ -16,7 +16,7 @@ from devices.arm.sensors.force_sensor import Health
 from devices.arm.sensors.mounting import Mounting, SensorSettings, turn
 from devices.arm.sensors.optoforce import Acknowledgement, Decoder, Frame, configuration
 from devices.arm.sensors.optoforce import status_words as status_words_frames
-from devices.arm.sensors.rdt import LATCHED, RECORD, RESTARTED, Records, health_of, parse_record, status_words
+from devices.arm.sensors.rdt import LATCHED, RECORD, RESTARTED, Records, health_of, status_words
 from haptics.errors import ConfigurationError
 
 numbers = st.floats(-20.0, 20.0)
@@ -100,7 +100,9 @@ def record(number, status=0, counts=(0,) * 6):
 def test_published_record_is_parsed():
     data = bytes.fromhex(EXAMPLE)
     assert len(data) == RECORD.size == 36
-    assert parse_record(data) == (0xFFFFFFFF, 0x80000000, 0x80020000, (-1, 2, -3, 4, -5, 6))
+    records = Records()
+    records.add(data)
+    assert records.collect() == (0xFFFFFFFF, 0x80000000, 0x80020000, (-1, 2, -3, 4, -5, 6))
 
 
 def taken(records, *datagrams):

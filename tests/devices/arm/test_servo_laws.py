@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from devices.arm.flatness.joint import MOTION, feed_forward
 from devices.arm.flatness.laws import AsymmetricFriction, SmoothBacklash, SmoothCoulomb
-from devices.arm.servo import kernels, servo
+from devices.arm.servo import kernels
 from devices.arm.servo.gains import TwoMasses, gains, growth, require_stable
-from devices.arm.servo.kernels import refer_address
+from devices.arm.servo.kernels import refer_address, start_servos
 from devices.arm.servo.reference_kernels import CHAIN_FIELDS, fill_chain
-from devices.arm.servo.servo import MotorReferences, new_servo
+from devices.arm.servo.servo import new_references, new_servo
 from devices.arm.servo.settings import ServoSettings
 from haptics import Stribeck
 from haptics.errors import ConfigurationError
 from haptics.jit import run_part
-from tests.devices.arm.servo_rig import JOINT, LINKS, RATIO, ROTOR, START, TICK, ServoRig, step_servo, strokes
+from tests.devices.arm.servo_rig import JOINT, LINKS, RATIO, ROTOR, START, TICK, ServoRig, refer, step_servo, strokes
 
 # Set-valued friction like a harmonic drive; the model of the servo is smooth.
 DRY = Stribeck(10.0, 11.0, 0.03, 3.0)
@@ -109,12 +109,12 @@ def test_fractional_law_of_order_one_is_a_pd_law():
 
 def told(law, commands, hand=(0.0, 0.0), joint=JOINT, links=HANGING, period=TICK, **settings):
     """Return motion of the references (n, 2, 5), and angles, speeds, torques, each (n, 2), for `commands`, (n, 2)."""
-    references = MotorReferences(ServoSettings(law=law, **settings), links, (joint, joint), period)
-    references.start(tuple(commands[0]))
+    references = new_references(ServoSettings(law=law, **settings), links, (joint, joint), period)
+    start_servos(references, np.array(commands[0]))
     motion, answers = [], []
     for command, force in zip(commands, np.broadcast_to(hand, np.shape(commands)), strict=True):
-        answers.append([np.array(part) for part in references.step(command, force)])
-        rows = references._servo["axis"]["wanted"][0]
+        answers.append(refer(references, command, force))
+        rows = references["axis"]["wanted"][0]
         motion.append(np.stack([rows[name] for name in MOTION], axis=1))
     return np.array(motion), *np.array(answers).swapaxes(0, 1)
 
@@ -261,7 +261,7 @@ def test_changing_hand_force_turns_the_motors_with_the_gear_twist():
 @pytest.mark.parametrize("law", ["linearising", "fractional", "sliding-mode"])
 def test_motor_references_reject_torque_laws(law):
     with pytest.raises(ConfigurationError, match=f"servo.law = '{law}': must be one of pid, flatness, rigid"):
-        MotorReferences(ServoSettings(law=law), LINKS, (JOINT, JOINT), TICK)
+        new_references(ServoSettings(law=law), LINKS, (JOINT, JOINT), TICK)
 
 
 # --- gains and stability ----------------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def test_gains_place_the_poles_at_the_bandwidth(bandwidth, damping, integral, in
 
 def swing(settings, encoders, monkeypatch, periods):
     """Return the growth rate per servo period of the oscillation of an arm without friction, long after a push."""
-    monkeypatch.setattr(servo, "require_stable", lambda *_: None)
+    monkeypatch.setattr("devices.arm.servo.gains.require_stable", lambda *_: None)
     reduced = 1.0 / (1.0 / INERTIA + 1.0 / (ROTOR * RATIO**2))
     damping = 2.0 * 0.02 * math.sqrt(STRAIGHT.stiffness * reduced)
     arm = {"links": ALIKE, "gear": STRAIGHT, "damping": damping, "friction": None}
@@ -335,14 +335,14 @@ def test_predicted_stability_matches_the_simulation(law, encoders, monkeypatch):
 )
 def test_servo_rejects_unstable_gains(settings, message):
     with pytest.raises(ConfigurationError, match=message):
-        servo.new_servo(settings, LINKS, (JOINT, JOINT), START, encoders="both")
+        new_servo(settings, LINKS, (JOINT, JOINT), START, encoders="both")
 
 
 def test_servo_accepts_the_bandwidth_named_in_the_message():
     with pytest.raises(ConfigurationError) as refused:
-        servo.new_servo(ServoSettings(bandwidth=450.0), LINKS, (JOINT, JOINT), START)
+        new_servo(ServoSettings(bandwidth=450.0), LINKS, (JOINT, JOINT), START)
     bound = float(str(refused.value).split("at most ")[1].split(" Hz")[0])
-    servo.new_servo(ServoSettings(bandwidth=bound), LINKS, (JOINT, JOINT), START)
+    new_servo(ServoSettings(bandwidth=bound), LINKS, (JOINT, JOINT), START)
 
 
 @pytest.mark.parametrize(("per_period", "rigid"), [(3.1, False), (3.2, True)])
@@ -370,7 +370,7 @@ def test_stability_is_required_near_rest_and_in_the_play(settings, eased):
 
 def test_linearising_law_needs_both_encoders():
     with pytest.raises(ConfigurationError, match="needs the angles of motor and link"):
-        servo.new_servo(ServoSettings(law="linearising"), LINKS, (JOINT, JOINT), START)
+        new_servo(ServoSettings(law="linearising"), LINKS, (JOINT, JOINT), START)
 
 
 @pytest.mark.parametrize(
@@ -458,7 +458,7 @@ def test_linearising_law_differentiates_friction_along_the_reference():
 @pytest.mark.parametrize("feedback", ["model-based", "conventional"])
 def test_modelled_twist_replaces_a_missing_encoder(feedback, monkeypatch):
     """With the joint's encoder alone the motor is taken to be where joint and twist put it."""
-    monkeypatch.setattr(servo, "require_stable", lambda *_: None)
+    monkeypatch.setattr("devices.arm.servo.gains.require_stable", lambda *_: None)
     settings = ServoSettings(law="flatness", feedback=feedback)
     one, both = (new_servo(settings, LINKS, (JOINT, JOINT), START, encoders=e) for e in ("joint", "both"))
     torques = []

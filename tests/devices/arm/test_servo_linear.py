@@ -7,8 +7,9 @@ import pytest
 
 import devices
 from devices.arm.body import ArmBody
+from devices.arm.servo.kernels import start_servos
 from devices.arm.servo.linear import RATE, DrivenArm, Grip, ServoedArm
-from devices.arm.servo.servo import MotorReferences
+from devices.arm.servo.servo import new_references
 from devices.arm.servo.settings import ServoSettings
 from devices.arm.settings import ArmSettings
 from devices.common.settings import Workspace
@@ -18,6 +19,7 @@ from devices.emulators.odrive.axis import CLOSED_LOOP, iterate
 from devices.virtual.arm import move_body
 from haptics.clock import Clock
 from haptics.jit import kernel
+from tests.devices.arm.servo_rig import refer
 
 TICK = 1e-3
 LAWS = ("pid", "flatness", "rigid", "fractional", "linearising")
@@ -116,8 +118,8 @@ class Driven:
         for axis in self._drive.axes:
             axis.request(CLOSED_LOOP)
         self._origin = np.array(self._plant.angles)  # where the encoders count from
-        self._references = MotorReferences(settings, body.model_links, body.model_joints, TICK, body.linkage)
-        self._references.start(body.angles(*self._plant.handle))
+        self._references = new_references(settings, body.model_links, body.model_joints, TICK, body.linkage)
+        start_servos(self._references, np.array(body.angles(*self._plant.handle)))
         self._waiting = [np.zeros((3, 2))] * (late // STEPS + 1)
         self._plant.begin()
         self._velocity = self.force = np.zeros(2)
@@ -130,7 +132,7 @@ class Driven:
         """Command a place and advance by a tick."""
         here = self.body.angles(*self.handle)
         hand = self.body.linkage.jacobians([here])[0].T @ self.force
-        angles, speeds, torques = map(np.array, self._references.step(self.body.angles(*place), hand))
+        angles, speeds, torques = refer(self._references, self.body.angles(*place), hand)
         turns = self._ratios / math.tau
         self._waiting.append(np.array((turns * angles - self._origin, turns * speeds, torques / self._ratios)))
         part = self._late % STEPS

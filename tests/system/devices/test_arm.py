@@ -44,12 +44,11 @@ def test_kernels_are_compiled_before_the_sensor_streams(monkeypatch):
         monkeypatch.setattr(owner, name, lambda *arguments: (calls.append(name), original(*arguments))[1])
 
     logged(stages, "read_motors")
-    logged(stages, "command_motors")
     logged(device, "take_pose")
     logged(ForceSensor, "open")
     with opened():
         compiled = calls[: calls.index("open")]
-    assert set(compiled) == {"read_motors", "command_motors", "take_pose"}
+    assert set(compiled) == {"read_motors", "take_pose"}
 
 
 # --- motion and force ------------------------------------------------------------------------------------------------

@@ -33,7 +33,8 @@ def arm(own_cache):
     with opened(motors=motors, sensor=SEAT, arm={"kind": "serial", "gravity": 4.0}) as arm:
         stage, sensor = arm._open_parts()
         stage._streaming.stop()
-        sensor._stop()
+        sensor._ending.set()
+        sensor._thread.join()
         arm._clock = WallClock(PERIOD)
         arm._clock.start()
         yield arm

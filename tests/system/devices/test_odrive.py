@@ -184,15 +184,16 @@ import contextlib, sys, time
 import numpy as np
 from devices.arm.motors import OdriveStage
 from devices.emulators.odrive.remote import RemoteBackend, spawn
+from tests.devices.arm.odrive_rig import tick
 
 where = sys.argv[1]
 with spawn({"log": where}) if where.endswith(".json") else contextlib.nullcontext(where) as address:
-    with OdriveStage({"watchdog": 0.2, "reply_timeout": 0.3}, backend=RemoteBackend(address)) as stage:
+    with OdriveStage({"watchdog": 0.2, "reply_timeout": 0.3}, far_end=RemoteBackend(address)) as stage:
         stage.home(np.zeros(2))
         stage.arm()
         ticks = 0
         while True:
-            stage.tick(np.zeros(2))
+            tick(stage, np.zeros(2))
             ticks += 1
             if ticks == 50:
                 print("driven", flush=True)
@@ -216,7 +217,7 @@ def test_killed_driver_loses_the_motors_and_the_next_one_gets_them(far):
         wait_for(lambda: far.observe()["states"] == [IDLE, IDLE])
         assert far.observe()["errors"] == [0x800, 0x800]
         assert far.observe()["torques"] == [0.0, 0.0]
-    with OdriveStage({"watchdog": 0.5, "reply_timeout": 0.1}, backend=far) as stage:
+    with OdriveStage({"watchdog": 0.5, "reply_timeout": 0.1}, far_end=far) as stage:
         stage.home(HOME)
         stage.arm()
         run(stage, 0.05)
@@ -324,7 +325,7 @@ def test_libusb_without_transfers_is_named():
 
 
 def test_facts_give_the_reason_for_single_transfers():
-    with OdriveStage(backend=EmulatedOdriveBackend(EmulatedOdrive())) as stage:
+    with OdriveStage(far_end=EmulatedOdriveBackend(EmulatedOdrive())) as stage:
         assert stage.facts["transfers"] == "one at a time: the device is not reached by libusb 1.0"
 
 
@@ -340,7 +341,7 @@ def arm_at_rest(stage):
 
 
 def test_remote_drive_follows_by_its_queue(far):
-    with OdriveStage({"protocol": "native", "watchdog": 0.5, "reply_timeout": 0.3}, backend=far) as stage:
+    with OdriveStage({"protocol": "native", "watchdog": 0.5, "reply_timeout": 0.3}, far_end=far) as stage:
         assert stage.facts["transfers"] == "queued"
         arm_at_rest(stage)
         run(stage, 0.3, lambda now: HOME + 0.02 * now)
@@ -353,7 +354,7 @@ def test_remote_drive_follows_by_its_queue(far):
     ("fault", "words"), [("stall", r"the drive refused .* \(stall\)"), ("read-error", "an answer was lost")]
 )
 def test_fault_of_the_remote_drive_leaves_no_motor_driven(far, fault, words):
-    with OdriveStage({"protocol": "native", "watchdog": 0.1}, backend=far) as stage:
+    with OdriveStage({"protocol": "native", "watchdog": 0.1}, far_end=far) as stage:
         arm_at_rest(stage)
         run(stage, 0.02)
         far.fault(fault)

@@ -14,7 +14,7 @@ from apps.reproduce.command import REPRODUCTIONS, reproduce, title_of
 from apps.reproduce.kikuuwe_arm import LAWS
 from apps.reproduce.kikuuwe_servo import NAMES, TRIALS, compared, law_line, trial_line
 from apps.reproduce.report import write
-from devices.arm.flatness.control import FeedForwardServo
+from devices.arm.flatness.joint import FeedForwardServo
 from tests.apps.test_reproduce import numbers, stated
 from tests.sampling import sample
 

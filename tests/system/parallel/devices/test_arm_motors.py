@@ -10,7 +10,19 @@ import pytest
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, TEXT_IN, TEXT_OUT
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
-from tests.devices.arm.odrive_rig import HOME, PATIENCE, Place, armed, go_on, make, make_on_can, run, states, until
+from tests.devices.arm.odrive_rig import (
+    HOME,
+    PATIENCE,
+    Place,
+    armed,
+    go_on,
+    make,
+    make_on_can,
+    run,
+    states,
+    tick,
+    until,
+)
 
 pytestmark = pytest.mark.usefixtures("stepped", "own_cache")
 
@@ -66,7 +78,7 @@ def test_motors_follow_position_and_speed_over_usb():
         start, errors = time.perf_counter(), []
         while (now := time.perf_counter() - start) < 0.6:
             command, speeds = reference(now)
-            angles = stage.tick(command, speeds)
+            angles = tick(stage, command, speeds)
             if now > 0.2:
                 errors.append(angles - reference(stage.sampled - start)[0])
             go_on(stage)
@@ -112,7 +124,7 @@ def test_fault_in_a_run_is_reported_and_leaves_no_motor_driven(wire, fault):
         until(board, IDLE)
         if wire != "can":
             with pytest.raises(DeviceFault):
-                stage.tick(HOME)
+                tick(stage, HOME)
         with contextlib.suppress(DeviceFault):
             stage.close()
         assert states(board) == [IDLE, IDLE]
@@ -158,7 +170,7 @@ def test_slow_transfers_make_samples_old_only(wire):
     for latency in (0.0, 1e-3):
         with armed(latency=latency) as (stage, board):
             run(stage, 0.1)
-            stage.tick(HOME)
+            tick(stage, HOME)
             ages.append(time.perf_counter() - stage.sampled)
             assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
     transfers = {"native": 5, "text": 2}[wire]  # the least in a round, one after the other
@@ -183,7 +195,7 @@ def test_lost_can_frames_make_samples_old_only():
 def test_error_of_the_thread_ends_the_run(wire, monkeypatch):
     with armed() as (stage, board):
         run(stage, 0.02)
-        monkeypatch.setattr(stage._streaming, "_take", lambda *_: 1 / 0)
+        monkeypatch.setattr(stage._streaming, "_round", lambda *_: 1 / 0)
         with pytest.raises(DeviceFault, match="division by zero"):
             run(stage, PATIENCE)
         until(board, IDLE)
