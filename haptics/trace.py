@@ -151,8 +151,3 @@ class Trace(Ring):
         trace = cls(Path(), bytearray(_HEADER + capacity * ROW.itemsize), ROW, capacity)
         trace.slots[:] = NEUTRAL
         return trace
-
-    def save(self, path: Path) -> None:
-        """Write the rows in the ring to `path` as a ``.npy`` file (the flight recorder)."""
-        with open(path, "wb") as file:
-            np.save(file, self.since(0))

@@ -89,12 +89,6 @@ class Recorder:
         """Map all rows recorded until now."""
         return TickTable(self.folder / PART).map()
 
-    def require_rows(self) -> None:
-        """Raise `RecordingError` if the file no longer contains all rows that were written."""
-        found = len(TickTable(self.folder / PART))
-        if found != self.count:
-            raise RecordingError(f"{self.folder / PART} has {found} ticks; {self.count} were written to it.")
-
     def journal_settings(self, version: int, parameters: dict[str, Any]) -> None:
         """Append parameters to the journal before they take effect as `version`."""
         append_line(self.folder / SETTINGS, {"version": version, **parameters})
@@ -242,7 +236,9 @@ class RunCloser:
             Whether the run was started and ended regularly by the application.
         """
         try:
-            self._recorder.require_rows()
+            path, count = self._recorder.folder / PART, self._recorder.count
+            if (found := len(TickTable(path))) != count:
+                raise RecordingError(f"{path} has {found} ticks; {count} were written to it.")
         except RecordingError as error:
             self.fail(DeviceFault(f"the recording was lost in mid-run: {error}"))
         if self.servo_lost:  # the process died without logging its end

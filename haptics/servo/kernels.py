@@ -224,7 +224,7 @@ LOOP = np.dtype(
     [
         ("period", "<f8"),
         *fields("<i8", "live origin_ns spin_ns dead_man fade_ticks brake_ticks take give wake tick fading last end"),
-        *fields("<i8", "noticed_ns flags"),
+        *fields("<i8", "noticed_ns timing_flags"),
         *fields("<f8", "late opening"),
         *fields("<i8", "count channels"),
         ("incoming", "<f8", (MAX_CHANNELS,)),
@@ -292,17 +292,17 @@ def begin_tick(s: Any, c: Any, late: float, asked: int) -> bool:
     Deadlines that were missed entirely are skipped. A nonzero `asked` is the reason to end the run
     (`haptics.servo.control`): the output fades out, and the run is over when the output is zero.
     """
-    s.flags = 0
+    s.timing_flags = 0
     if late >= s.period:
         missed = int(late / s.period)
         s.tick += missed
         late -= missed * s.period
-        s.flags = _AFTER_SKIP
+        s.timing_flags = _AFTER_SKIP
         if s.tick >= s.last:
             return False
     s.late = late
     if late > LATE_FRACTION * s.period:
-        s.flags |= _STARTED_LATE
+        s.timing_flags |= _STARTED_LATE
     if s.end == 0 and asked != 0:
         s.end = asked
         s.fading, s.last = min(s.fading, s.tick), min(s.last, s.tick + s.brake_ticks)
@@ -328,7 +328,7 @@ def render_tick(
         s.opening = max(s.opening - step, 0.0) if closed else min(s.opening + step, 1.0)
         c.gate = 0.5 - 0.5 * math.cos(math.pi * s.opening)
     c.permission = (_TOLD_TO_END if s.tick >= s.fading else 0) | (_RELEASED if released else 0)
-    render_row(c, row, s.tick, now, s.late, s.flags)
+    render_row(c, row, s.tick, now, s.late, s.timing_flags)
     row.marker, row.buttons = marker, port.buttons
     row.hand_force[0], row.hand_force[1] = port.hand_force[0], port.hand_force[1]
     for i in range(s.channels):

@@ -84,7 +84,7 @@ class Reduction:
 _SUMS = np.dtype(
     [
         *REDUCTION_FIELDS,
-        *fields("<i8", "ticks sticking unusable flags"),
+        *fields("<i8", "ticks sticking unusable status"),
         *fields("<f8", "force force_square force_max path energy_max"),
         ("last", "<f8", (2,)),
     ]
@@ -137,7 +137,7 @@ def _add_rows(s: Any, first: float, following: float) -> None:
             s.path += math.hypot(row.position[0] - s.last[0], row.position[1] - s.last[1])
         s.last[0], s.last[1] = row.position[0], row.position[1]
         s.energy_max = max(s.energy_max, row.injected_energy)
-        s.flags |= row.status
+        s.status |= row.status
         s.sticking += row.sticking
         if row.status & UNUSABLE != 0:
             s.unusable += 1
@@ -160,7 +160,7 @@ def metrics_of(sums: Any) -> Metrics:
         path=float(sums["path"]),
         injected_max=float(sums["energy_max"]),
         unusable_ticks=int(sums["unusable"]),
-        flags=int(sums["flags"]),
+        flags=int(sums["status"]),
     )
 
 

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from haptics.errors import ConfigurationError
-from haptics.records import ROW
 from haptics.servo.control import SharedFiles
 from haptics.shared import Mailbox, SharedFile, map_new
 from haptics.trace import Reader, Ring, Trace
@@ -69,15 +68,6 @@ def test_ring_survives_a_killed_writer(tmp_path):
     rows = Ring.attach(ring.path).since(0)
     assert len(rows) >= 99
     assert (rows["twice"] == 2 * rows["number"]).all()
-
-
-def test_saved_trace_is_a_plain_npy_file(tmp_path, trace):
-    row = np.zeros(1, ROW)
-    for tick in range(10):
-        row["tick"] = tick
-        trace.append(row[0])
-    trace.save(tmp_path / "flight.npy")
-    assert np.load(tmp_path / "flight.npy")["tick"].tolist() == list(range(10))
 
 
 def test_unfilled_columns_are_neutral(tmp_path):
