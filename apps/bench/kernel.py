@@ -7,20 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from apps.bench import simulators
+from apps.bench import simulators, workload
 from apps.bench.outcome import Outcome, Progress, table_of
 from apps.bench.slices import compare, measure, nanoseconds, repeated
-from apps.bench.workload import (
-    STEPS,
-    NoReference,
-    Reference,
-    classic_elements,
-    elements,
-    empty_results,
-    inputs,
-    own_loop,
-    plainest,
-)
 from haptics.elements.catalogue import FOUR_MODELS
 from haptics.elements.models import Element
 from haptics.records import Rows
@@ -49,13 +38,13 @@ Row = dict[str, Any]
 
 def run(progress: Progress) -> Outcome:
     """Measure all elements, then other simulators."""
-    reference: Reference | None = None
+    reference: workload.Reference | None = None
     try:
-        reference = Reference()
+        reference = workload.Reference()
         remark = f"C: {reference.compiler}"
-    except NoReference as error:
+    except workload.NoReference as error:
         remark = f"no ratios to C: {error}"
-    exact, classics = elements(), classic_elements()
+    exact, classics = workload.elements(), workload.classic_elements()
     rows = []
     for done, element in enumerate((*exact, *classics)):
         progress(done / (len(exact) + len(classics) + 1), f"model {element.model}, {element.law.name}")
@@ -74,27 +63,27 @@ def run(progress: Progress) -> Outcome:
     )
 
 
-def measured(element: Element, reference: Reference | None) -> Row:
+def measured(element: Element, reference: workload.Reference | None) -> Row:
     """Return the row of `element`: its time and the time of its equivalent in C.
 
     An element without an equivalent in C is compared with the simplest one of its causality.
     """
-    results = empty_results()
+    results = workload.empty_results()
     row: Row = {"element": element.model, "causality": str(element.causality), "law": element.law.name}
-    own = own_loop(element, results)
+    own = workload.own_loop(element, results)
     if reference is None:
         times = measure([repeated(own, _REPEATS)]) / _REPEATS
-        return {**row, "ns_per_step": nanoseconds(times[:, 0], STEPS), **dict.fromkeys(_COMPARED)}
-    like = element if element.model in FOUR_MODELS else plainest(element.causality)
-    expected, record, motion = empty_results(), reference.record(like), inputs(like.causality)
+        return {**row, "ns_per_step": nanoseconds(times[:, 0], workload.STEPS), **dict.fromkeys(_COMPARED)}
+    like = element if element.model in FOUR_MODELS else workload.plainest(element.causality)
+    expected, record, motion = workload.empty_results(), reference.record(like), workload.inputs(like.causality)
     loop = f"{like.model.lower()}_{like.law.name}"
-    by_address = reference.loop(f"{loop}_by_address", record, motion, empty_results())
+    by_address = reference.loop(f"{loop}_by_address", record, motion, workload.empty_results())
     candidates = own, reference.loop(loop, record, motion, expected), by_address
     times = measure([repeated(each, _REPEATS) for each in candidates]) / _REPEATS
     return {
         **row,
-        "ns_per_step": nanoseconds(times[:, 0], STEPS),
-        "reference_ns_per_step": nanoseconds(times[:, 1], STEPS),
+        "ns_per_step": nanoseconds(times[:, 0], workload.STEPS),
+        "reference_ns_per_step": nanoseconds(times[:, 1], workload.STEPS),
         **compare(times[:, 0], times[:, 1]),
         "ratio_by_address": compare(times[:, 0], times[:, 2])["ratio"],
         "difference": difference(results, expected) if like is element else None,

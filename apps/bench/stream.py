@@ -23,21 +23,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.bench import servo
 from apps.bench.outcome import CannotMeasure, Outcome, Progress, Stop, child_process, table
-from apps.bench.servo import (
-    DEVICE,
-    MODEL,
-    SETTLING,
-    Candidates,
-    ServoSlice,
-    Trial,
-    Turns,
-    circumstances_text,
-    figures,
-    medians,
-    ratios,
-    servo_figures,
-)
 from apps.session.service import Service
 from apps.stream import UDP, WEBSOCKET, StreamAddress, open_stream
 from haptics.settings import build, choice, documented
@@ -49,7 +36,7 @@ _KINDS = {UDP: (UDP,), WEBSOCKET: (WEBSOCKET,), "both": (UDP, WEBSOCKET)}
 
 @documented
 @dataclass(frozen=True)
-class Settings(Turns):
+class Settings(servo.Turns):
     """Settings of the benchmark."""
 
     where: ClassVar[str] = "bench stream"
@@ -83,7 +70,7 @@ def run(progress: Progress, **options: Any) -> Outcome:
     slices: dict[str, list[Streamed]] = {kind: [] for kind in settings.kinds}
     with Stop() as stop, tempfile.TemporaryDirectory(prefix="haptics-bench-") as folder:
         progress(0.0, "a warm-up session")
-        candidates = Candidates(Path(folder), settings.rate, settings.servo, stop)
+        candidates = servo.Candidates(Path(folder), settings.rate, settings.servo, stop)
         trial = candidates.trial()
         total, done = settings.turns * settings.rounds, 0
         for number in range(settings.rounds):
@@ -95,7 +82,7 @@ def run(progress: Progress, **options: Any) -> Outcome:
     return report(slices, trial, settings.length)
 
 
-def _slice(candidates: Candidates, length: float, kind: str, stop: Stop) -> Streamed:
+def _slice(candidates: servo.Candidates, length: float, kind: str, stop: Stop) -> Streamed:
     """Run a session of `length` [s] with a stream, or without one."""
     service = Service(lambda line: None)
     if kind == OFF:
@@ -137,7 +124,7 @@ class Streamed:
         Number of received ticks, of missing ticks, and of the gaps that they form.
     """
 
-    own: ServoSlice
+    own: servo.ServoSlice
     received: int | None = None
     missing: int | None = None
     gaps: int | None = None
@@ -146,7 +133,7 @@ class Streamed:
 _HEADING = ("", "median us", "99 % us", "99.9 % us", "late of 1000", "tick us", "ticks", "missing", "gaps")
 
 
-def report(slices: Mapping[str, Sequence[Streamed]], trial: Trial, length: float) -> Outcome:
+def report(slices: Mapping[str, Sequence[Streamed]], trial: servo.Trial, length: float) -> Outcome:
     """Compute the result.
 
     Missing datagrams are permitted, because UDP may lose them if the client reads too slowly.
@@ -167,12 +154,12 @@ def report(slices: Mapping[str, Sequence[Streamed]], trial: Trial, length: float
         for one, other in zip((each.own for each in own), (each.own for each in reference), strict=True):
             count = min(len(one.lateness), len(other.lateness))
             tick = float(np.median(one.tick_time)) / max(float(np.median(other.tick_time)), 1e-9)
-            found_ratios = ratios(figures(one.lateness), figures(other.lateness), count)
+            found_ratios = servo.ratios(servo.figures(one.lateness), servo.figures(other.lateness), count)
             rounds.append({**found_ratios, "ratio_tick": round(tick, 6)})
         found.append(
             {
                 "stream": kind,
-                **medians(rounds),
+                **servo.medians(rounds),
                 "ratio_tick": round(float(np.median([each["ratio_tick"] for each in rounds])), 6),
                 **_figures(own),
                 **{name: sum(getattr(each, name) or 0 for each in own) for name in ("received", "missing", "gaps")},
@@ -183,13 +170,13 @@ def report(slices: Mapping[str, Sequence[Streamed]], trial: Trial, length: float
             }
         )
     result = {
-        "device": DEVICE,
-        "model": MODEL,
+        "device": servo.DEVICE,
+        "model": servo.MODEL,
         "rate_hz": reference[0].own.summary["rate_hz"],
         **trial.facts,
         "slice_s": length,
         "rounds": len(reference),
-        "settling_s": SETTLING,
+        "settling_s": servo.SETTLING,
         "without": _figures(reference),
         "streams": found,
     }
@@ -206,7 +193,7 @@ def report(slices: Mapping[str, Sequence[Streamed]], trial: Trial, length: float
 
 
 def _figures(slices: Sequence[Streamed]) -> dict[str, Any]:
-    return servo_figures([one.own for one in slices], ("ticks", "skipped", "lost_ticks"))
+    return servo.servo_figures([one.own for one in slices], ("ticks", "skipped", "lost_ticks"))
 
 
 def _text(result: dict[str, Any], off: str) -> str:
@@ -221,9 +208,9 @@ def _text(result: dict[str, Any], off: str) -> str:
             rows.append(("ratio", *times, one["ratio_late_share"], one["ratio_tick"], *3 * (None,)))
     return "\n".join(
         [
-            circumstances_text(result),
-            f"slices of {result['slice_s']:g} s, {result['rounds']} of each kind, the first {SETTLING:g} s of each "
-            "left out; ratio: median over rounds; late: by more than 1 ms; missing: executed, but not received",
+            servo.circumstances_text(result),
+            f"slices of {result['slice_s']:g} s, {result['rounds']} of each kind, the first {servo.SETTLING:g} s of "
+            "each left out; ratio: median over rounds; late: by more than 1 ms; missing: executed, but not received",
             "",
             table(rows),
         ]

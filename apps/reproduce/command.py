@@ -39,8 +39,6 @@ _MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "kikuuwe_arm": {
         "fig16": ("model A on the virtual arm: path and force of the hand", "Fig. 16"),
         "fig17": ("model A on the virtual arm: position and force against time", "Fig. 17"),
-    },
-    "kikuuwe_servo": {
         "servo": ("model A on the virtual arm under every servo law: what the hand feels", "section V-A"),
     },
     "kikuuwe_joystick": {

@@ -9,47 +9,35 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
+import haptics
 from apps.reproduce.outcome import Bound, Outcome, Row, derived
 from apps.reproduce.planar import Array, norms
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PINK, dress
-from haptics import (
-    CompliantAdmittance,
-    Coulomb,
-    CoulombViscous,
-    Element,
-    InertialImpedance,
-    Law,
-    MasslessImpedance,
-    RigidAdmittance,
-    Simulation,
-    Stribeck,
-    simulate,
-)
 
 PERIOD, MASS, STIFFNESS, DAMPING = 1e-3, 0.3, 6000.0, 10.0
 STEPS = 3000
 EXACT = 2e-12
 
-LAWS: tuple[Law, ...] = (
-    Coulomb(4.0),
-    CoulombViscous(4.0, 8.0),
-    Stribeck(4.0, 5.0, 0.1),
-    Stribeck(4.0, 5.0, 0.1, viscosity=3.0),
+LAWS: tuple[haptics.Law, ...] = (
+    haptics.Coulomb(4.0),
+    haptics.CoulombViscous(4.0, 8.0),
+    haptics.Stribeck(4.0, 5.0, 0.1),
+    haptics.Stribeck(4.0, 5.0, 0.1, viscosity=3.0),
 )
 MODELS = ("A", "B", "C", "D")
 EQUATIONS = {"A": "(12)", "B": "(29), (31)", "C": "(40)", "D": "(40), (41)"}
 COLOURS = dict(zip(MODELS, (BLUE, GREEN, ORANGE, PINK), strict=True))
 
 
-def element(model: str, law: Law, stiffness: float = STIFFNESS, mass: float = MASS) -> Element:
+def element(model: str, law: haptics.Law, stiffness: float = STIFFNESS, mass: float = MASS) -> haptics.Element:
     """Create the element of a model."""
     if model == "A":
-        return RigidAdmittance(law, mass, PERIOD)
+        return haptics.RigidAdmittance(law, mass, PERIOD)
     if model == "B":
-        return InertialImpedance(law, mass, stiffness, DAMPING, PERIOD)
+        return haptics.InertialImpedance(law, mass, stiffness, DAMPING, PERIOD)
     if model == "C":
-        return MasslessImpedance(law, stiffness, DAMPING, PERIOD)
-    return CompliantAdmittance(law, mass, stiffness, DAMPING, PERIOD)
+        return haptics.MasslessImpedance(law, stiffness, DAMPING, PERIOD)
+    return haptics.CompliantAdmittance(law, mass, stiffness, DAMPING, PERIOD)
 
 
 def wandering(model: str, seed: int) -> Array:
@@ -67,7 +55,7 @@ def change(values: Array) -> Array:
     return np.diff(values, axis=0, prepend=np.zeros((1, 2))) / PERIOD
 
 
-def residuals(model: str, given: Array, run: Simulation) -> tuple[float, float]:
+def residuals(model: str, given: Array, run: haptics.Simulation) -> tuple[float, float]:
     """Return the maximum residuals of the motion and coupling [N], and of the sliding velocity [m/s]."""
     e, f, v = run.displacement, run.friction_force, run.velocity
     spring = STIFFNESS * e + DAMPING * change(e)
@@ -87,7 +75,7 @@ def worst(rows: Array) -> float:
     return float(norms(rows).max())
 
 
-def inclusion(law: Law, run: Simulation) -> float:
+def inclusion(law: haptics.Law, run: haptics.Simulation) -> float:
     """Return the maximum distance of force and velocity from the law [N].
 
     While sliding, the force must be the law's force; at rest it must be at most F.
@@ -106,7 +94,7 @@ def reproduce() -> Outcome:
         motion, speed, law_error, lowest, power = 0.0, 0.0, 0.0, np.inf, np.inf
         for seed, law in enumerate(LAWS):
             given = wandering(model, seed)
-            run = simulate(element(model, law), given)
+            run = haptics.simulate(element(model, law), given)
             found = residuals(model, given, run)
             motion, speed = max(motion, found[0]), max(speed, found[1])
             law_error = max(law_error, inclusion(law, run))
@@ -123,12 +111,12 @@ def reproduce() -> Outcome:
             Row(f"{where}: least power of the friction", Bound(minimum=0.0), power, 0.0, "W"),
         ]
     given = wandering("A", 0)
-    rigid = simulate(element("A", LAWS[0]), given).output
+    rigid = haptics.simulate(element("A", LAWS[0]), given).output
     stiffnesses = [10.0**exponent for exponent in range(5, 11)]
-    distances = {k: worst(simulate(element("D", LAWS[0], k), given).output - rigid) for k in stiffnesses}
+    distances = {k: worst(haptics.simulate(element("D", LAWS[0], k), given).output - rigid) for k in stiffnesses}
     given = wandering("B", 0)
-    massless = simulate(element("C", LAWS[0]), given).output
-    without_mass = simulate(element("B", LAWS[0], mass=0.0), given).output
+    massless = haptics.simulate(element("C", LAWS[0]), given).output
+    without_mass = haptics.simulate(element("B", LAWS[0], mass=0.0), given).output
     rows += [
         Row("model D with K = 1e10 N/m against model A", 0.0, distances[1e10], 1e-6, "m/s"),
         derived(

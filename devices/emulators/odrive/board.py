@@ -12,27 +12,10 @@ import struct
 import threading
 from collections.abc import Iterable, Set
 
+from devices.emulators import usb_bus as bus
 from devices.emulators.odrive.axis import DRIVER_FAULT, MOTOR_FAILED, STEP, Flywheels, Plant
 from devices.emulators.odrive.firmware import Firmware
 from devices.emulators.odrive.text import TextProtocol
-from devices.emulators.usb_bus import (
-    CONFIGURATION,
-    CONFIGURATION_FORM,
-    DEVICE,
-    DEVICE_FORM,
-    GET_DESCRIPTOR,
-    IN,
-    ROUNDING,
-    STRING,
-    Handle,
-    Stall,
-    UsbBackend,
-    UsbDevice,
-    UsbFirmware,
-    WallTime,
-    fail,
-    fill,
-)
 from devices.emulators.wire_faults import ODRIVE_FAULTS, WireFaults
 
 PACKET = 64
@@ -149,11 +132,11 @@ class TextPipe:
             self._waiting = b""
 
 
-class _UsbFirmware(UsbFirmware):
+class _UsbFirmware(bus.UsbFirmware):
     """Descriptors of the drive: a serial port (0, 1) and the native interface (2)."""
 
     device_descriptor = struct.pack(
-        DEVICE_FORM, 18, DEVICE, 0x0200, 0xEF, 2, 1, 64, VENDOR, PRODUCT, 0x0300, 1, 2, 3, 1
+        bus.DEVICE_FORM, 18, bus.DEVICE, 0x0200, 0xEF, 2, 1, 64, VENDOR, PRODUCT, 0x0300, 1, 2, 3, 1
     )
     _interfaces = bytes.fromhex(
         "08 0b 00 02 02 02 01 00"  # 0 and 1 belong together
@@ -162,7 +145,7 @@ class _UsbFirmware(UsbFirmware):
         "09 04 02 00 02 00 01 00 00  07 05 03 02 40 00 00  07 05 83 02 40 00 00"
     )
     configuration_descriptor = (
-        struct.pack(CONFIGURATION_FORM, 9, CONFIGURATION, 9 + len(_interfaces), 3, 1, 0, 0xC0, 50) + _interfaces
+        struct.pack(bus.CONFIGURATION_FORM, 9, bus.CONFIGURATION, 9 + len(_interfaces), 3, 1, 0, 0xC0, 50) + _interfaces
     )
 
     def __init__(self, board: EmulatedOdrive, serial: int) -> None:
@@ -175,12 +158,12 @@ class _UsbFirmware(UsbFirmware):
 
     def control(self, request_type: int, request: int, value: int, index: int, data_or_length: bytes | int) -> bytes:
         """Reply to a request on endpoint 0: the strings."""
-        if (request_type, request, value >> 8) != (IN, GET_DESCRIPTOR, STRING):
-            raise Stall
+        if (request_type, request, value >> 8) != (bus.IN, bus.GET_DESCRIPTOR, bus.STRING):
+            raise bus.Stall
         return self.string(value & 0xFF)[: data_or_length if isinstance(data_or_length, int) else len(data_or_length)]
 
 
-class EmulatedOdrive(UsbDevice):
+class EmulatedOdrive(bus.UsbDevice):
     """Drive that can be plugged and unplugged; its two motors turn `plant`.
 
     Parameters
@@ -211,7 +194,7 @@ class EmulatedOdrive(UsbDevice):
         plant: Plant | None = None,
         *,
         serial: int = 0x2065339F304B,
-        time: WallTime | None = None,
+        time: bus.WallTime | None = None,
         faults: Iterable[str] = (),
     ) -> None:
         self.plant: Plant = plant if plant is not None else Flywheels()
@@ -234,7 +217,7 @@ class EmulatedOdrive(UsbDevice):
         """Execute the pending control iterations; return the names of the active faults."""
         with self.lock:
             now = self.now
-            due = math.floor(now / STEP + ROUNDING)
+            due = math.floor(now / STEP + bus.ROUNDING)
             if due > self._iterations:
                 self.inside.iterate(due - self._iterations)
                 self._iterations = due
@@ -309,10 +292,10 @@ class EmulatedOdrive(UsbDevice):
     def pipe(self, endpoint: int) -> NativePipe | TextPipe:
         """Return the pair of endpoints to which an endpoint belongs; raise `ENOENT` if it does not exist."""
         pipe = self._pipes.get(endpoint)
-        return pipe if pipe is not None else fail(errno.ENOENT)
+        return pipe if pipe is not None else bus.fail(errno.ENOENT)
 
 
-class EmulatedOdriveBackend(UsbBackend):
+class EmulatedOdriveBackend(bus.UsbBackend):
     """Backend for pyusb with emulated drives.
 
     Parameters
@@ -328,7 +311,7 @@ class EmulatedOdriveBackend(UsbBackend):
         self.boards = boards
         self._latency = latency
 
-    def reset_device(self, dev_handle: Handle) -> None:
+    def reset_device(self, dev_handle: bus.Handle) -> None:
         """Reset the port and discard pending replies; firmware and motors keep running."""
         board = dev_handle.unit
         with board.lock:
@@ -337,9 +320,9 @@ class EmulatedOdriveBackend(UsbBackend):
             board.flush()
             if "reset-comes-anew" in faults:
                 board.reconnect()
-                fail(errno.ENODEV)
+                bus.fail(errno.ENODEV)
 
-    def bulk_write(self, dev_handle: Handle, ep: int, intf: int, data: array.array[int], timeout: int) -> int:
+    def bulk_write(self, dev_handle: bus.Handle, ep: int, intf: int, data: array.array[int], timeout: int) -> int:
         """Write a packet as soon as the drive accepts it."""
         board, payload = dev_handle.unit, bytes(data)
         self.travel(dev_handle)
@@ -349,7 +332,7 @@ class EmulatedOdriveBackend(UsbBackend):
                 self._wait(board, latest)
         return len(payload)
 
-    def bulk_read(self, dev_handle: Handle, ep: int, intf: int, buff: array.array[int], timeout: int) -> int:
+    def bulk_read(self, dev_handle: bus.Handle, ep: int, intf: int, buff: array.array[int], timeout: int) -> int:
         """Read a packet as soon as the drive has one."""
         board = dev_handle.unit
         latest = board.deadline(timeout)
@@ -357,35 +340,35 @@ class EmulatedOdriveBackend(UsbBackend):
             while (answer := self.try_in(dev_handle, ep, intf)) is None:
                 self._wait(board, latest)
         self.travel(dev_handle)
-        return fill(buff, answer)
+        return bus.fill(buff, answer)
 
     # --- non-blocking transfers --------------------------------------------------------------------------------------
 
-    def try_out(self, handle: Handle, endpoint: int, interface: int, packet: bytes) -> bool:
+    def try_out(self, handle: bus.Handle, endpoint: int, interface: int, packet: bytes) -> bool:
         """Write a packet; return False if the drive does not accept it at present."""
         board = handle.unit
         with board.changed:
             faults = self.ready_for(handle, endpoint, interface)
             if "write-error" in faults:
-                fail(errno.EIO)
+                bus.fail(errno.EIO)
             if "nak" in faults or not board.pipe(endpoint).out(packet, faults):
                 return False
             board.changed.notify_all()
             return True
 
-    def try_in(self, handle: Handle, endpoint: int, interface: int) -> bytes | None:
+    def try_in(self, handle: bus.Handle, endpoint: int, interface: int) -> bytes | None:
         """Return the pending packet, None if there is no packet."""
         board = handle.unit
         with board.changed:
             faults = self.ready_for(handle, endpoint, interface)
             if "read-error" in faults:
-                fail(errno.EIO)
+                bus.fail(errno.EIO)
             packet: bytes | None = None if "nak" in faults else board.pipe(endpoint).poll_in()
             if packet is not None:
                 board.changed.notify_all()
             return packet
 
-    def delay(self, handle: Handle) -> float:
+    def delay(self, handle: bus.Handle) -> float:
         """Return the present additional duration of a transfer [s]."""
         return super().delay(handle) + self._latency
 
@@ -393,5 +376,5 @@ class EmulatedOdriveBackend(UsbBackend):
         """Wait for a change, with the lock released; raise a timeout after `latest`."""
         remaining = latest - board.time.now()
         if remaining <= 0.0:
-            fail(errno.ETIMEDOUT)
+            bus.fail(errno.ETIMEDOUT)
         board.changed.wait(min(remaining, NAK_PAUSE))

@@ -8,24 +8,10 @@ from __future__ import annotations
 import struct
 from collections import deque
 
+from devices.emulators import usb_bus as bus
 from devices.emulators.pid.machine import Machine
 from devices.emulators.pid.plant import StickPlant
 from devices.emulators.pid.profiles import Pair, Profile
-from devices.emulators.usb_bus import (
-    CONFIGURATION,
-    CONFIGURATION_FORM,
-    DEVICE,
-    DEVICE_FORM,
-    ENDPOINT,
-    GET_DESCRIPTOR,
-    HID,
-    IN,
-    INTERFACE,
-    REPORT,
-    STRING,
-    Stall,
-    UsbFirmware,
-)
 from haptics.device import Vector
 
 INPUT, OUTPUT, FEATURE = 1, 2, 3
@@ -42,7 +28,7 @@ _GET_CONFIGURATION, _SET_CONFIGURATION = 0x08, 0x09
 _GET_REPORT, _GET_IDLE, _SET_REPORT, _SET_IDLE = 0x01, 0x02, 0x09, 0x0A
 
 
-class Firmware(UsbFirmware):
+class Firmware(bus.UsbFirmware):
     """Firmware of a stick of the PID class, with its handle.
 
     Parameters
@@ -70,7 +56,7 @@ class Firmware(UsbFirmware):
         kind = (_MIXED, 2, 1) if profile.interface else (0, 0, 0)
         numbers = profile.vendor_id, profile.product_id, profile.release
         fields = (profile.usb, *kind, profile.control_size, *numbers, 1, 2, 3 if serial else 0, 1)
-        self.device_descriptor = struct.pack(DEVICE_FORM, 18, DEVICE, *fields)
+        self.device_descriptor = struct.pack(bus.DEVICE_FORM, 18, bus.DEVICE, *fields)
         self.configuration_descriptor = _configuration_descriptor(profile)
         self.strings = (profile.manufacturer, profile.product, *((serial,) if serial else ()))
         self.log: deque[tuple[int, str, dict[str, int]]] = deque(maxlen=_LOG_LENGTH)
@@ -155,8 +141,8 @@ class Firmware(UsbFirmware):
     def control(self, request_type: int, request: int, value: int, index: int, data_or_length: bytes | int) -> bytes:
         """Serve a request on endpoint 0; see `UsbFirmware.control`."""
         high, low, ours = value >> 8, value & 0xFF, index & 0xFF == self.profile.interface
-        if request_type & IN:
-            answer = self._answer(request_type & ~IN, request, high, low, ours)
+        if request_type & bus.IN:
+            answer = self._answer(request_type & ~bus.IN, request, high, low, ours)
             return answer[: data_or_length if isinstance(data_or_length, int) else 0]
         if request_type == 0 and request == _SET_CONFIGURATION and value in {0, 1}:
             self.power_on()
@@ -165,34 +151,34 @@ class Firmware(UsbFirmware):
         elif request_type == _CLASS | _TO_INTERFACE and ours and request == _SET_REPORT:
             self._set_report(high, low, data_or_length if isinstance(data_or_length, bytes) else b"")
         else:
-            raise Stall
+            raise bus.Stall
         return b""
 
     def _answer(self, recipient: int, request: int, kind: int, number: int, ours: bool) -> bytes:
         """Return the reply to a request; `kind` and `number` are the bytes of its value."""
         profile, machine, report = self.profile, self.machine, _TO_INTERFACE | _CLASS
         if recipient & _TO_INTERFACE and not ours:
-            raise Stall
+            raise bus.Stall
         if (recipient, request) == (0, _GET_CONFIGURATION):
             return b"\x01"
-        if (recipient, request, kind) == (0, GET_DESCRIPTOR, STRING):
+        if (recipient, request, kind) == (0, bus.GET_DESCRIPTOR, bus.STRING):
             return self.string(number)
         if (recipient, request) == (report, _GET_IDLE):
             return bytes([self._idle // 4])
         if (recipient, request, kind, number) == (report, _GET_REPORT, FEATURE, profile.load):
             return machine.load_report()
         answers = {
-            (0, GET_DESCRIPTOR, DEVICE, number): self.device_descriptor,
-            (0, GET_DESCRIPTOR, CONFIGURATION, 0): self.configuration_descriptor,
-            (_TO_INTERFACE, GET_DESCRIPTOR, REPORT, number): self.report_descriptor,
-            (_TO_INTERFACE, GET_DESCRIPTOR, HID, number): _hid_descriptor(profile),
+            (0, bus.GET_DESCRIPTOR, bus.DEVICE, number): self.device_descriptor,
+            (0, bus.GET_DESCRIPTOR, bus.CONFIGURATION, 0): self.configuration_descriptor,
+            (_TO_INTERFACE, bus.GET_DESCRIPTOR, bus.REPORT, number): self.report_descriptor,
+            (_TO_INTERFACE, bus.GET_DESCRIPTOR, bus.HID, number): _hid_descriptor(profile),
             (report, _GET_REPORT, FEATURE, profile.pool): machine.pool_report(),
             (report, _GET_REPORT, INPUT, 1): self._input_report(),
             (report, _GET_REPORT, INPUT, 2): machine.state_report(0),
         }
         answer = answers.get((recipient, request, kind, number))
         if answer is None:
-            raise Stall
+            raise bus.Stall
         return answer
 
     def _set_report(self, kind: int, number: int, data: bytes) -> None:
@@ -205,22 +191,22 @@ class Firmware(UsbFirmware):
             elif self.profile.control_pipe == "shifted":  # it interprets the first byte of the fields as the id
                 self._process_report(bytes([number]) + data[2:])
         else:
-            raise Stall
+            raise bus.Stall
 
 
 # --- descriptors -----------------------------------------------------------------------------------------------------
 
 
 def _hid_descriptor(profile: Profile) -> bytes:
-    return struct.pack("<BBHBBBH", 9, HID, 0x0111, 0, 1, REPORT, len(profile.report_descriptor))
+    return struct.pack("<BBHBBBH", 9, bus.HID, 0x0111, 0, 1, bus.REPORT, len(profile.report_descriptor))
 
 
 def _interface(number: int, endpoints: int, kind: int, subclass: int = 0) -> bytes:
-    return struct.pack("<9B", 9, INTERFACE, number, 0, endpoints, kind, subclass, 0, 0)
+    return struct.pack("<9B", 9, bus.INTERFACE, number, 0, endpoints, kind, subclass, 0, 0)
 
 
 def _endpoint(address: int, kind: int, size: int, interval: int) -> bytes:
-    return struct.pack("<BBBBHB", 7, ENDPOINT, address, kind, size, interval)
+    return struct.pack("<BBBBHB", 7, bus.ENDPOINT, address, kind, size, interval)
 
 
 def _configuration_descriptor(profile: Profile) -> bytes:
@@ -235,11 +221,11 @@ def _configuration_descriptor(profile: Profile) -> bytes:
         body += struct.pack("<8B", 8, _ASSOCIATION, 0, 2, _SERIAL_CONTROL, 2, 0, 0)
         body += _interface(0, 1, _SERIAL_CONTROL, 2)
         body += bytes.fromhex("05 24 00 20 01  05 24 01 00 01  04 24 02 02  05 24 06 00 01")
-        body += _endpoint(IN | notify, _INTERRUPT, 8, 16) + _interface(1, 2, _SERIAL_DATA)
-        body += _endpoint(data, _BULK, 64, 0) + _endpoint(IN | data, _BULK, 64, 0)
+        body += _endpoint(bus.IN | notify, _INTERRUPT, 8, 16) + _interface(1, 2, _SERIAL_DATA)
+        body += _endpoint(data, _BULK, 64, 0) + _endpoint(bus.IN | data, _BULK, 64, 0)
     body += _interface(profile.interface, 1 + bool(profile.out_endpoint), _HID_CLASS) + _hid_descriptor(profile)
     body += _endpoint(profile.in_endpoint, _INTERRUPT, 64, profile.in_interval)
     if profile.out_endpoint:
         body += _endpoint(profile.out_endpoint, _INTERRUPT, profile.out_size, profile.out_interval)
     count = profile.interface + 1
-    return struct.pack(CONFIGURATION_FORM, 9, CONFIGURATION, 9 + len(body), count, 1, 0, 0x80, 250) + body
+    return struct.pack(bus.CONFIGURATION_FORM, 9, bus.CONFIGURATION, 9 + len(body), count, 1, 0, 0x80, 250) + body

@@ -11,8 +11,7 @@ from matplotlib.image import imread
 from apps.cli import main
 from apps.reproduce import weigand
 from apps.reproduce.command import REPRODUCTIONS, reproduce, title_of
-from apps.reproduce.kikuuwe_arm import LAWS
-from apps.reproduce.kikuuwe_servo import NAMES, TRIALS, compared, law_line, trial_line
+from apps.reproduce.kikuuwe_arm import LAWS, NAMES, TRIALS, compared, law_line, trial_line
 from apps.reproduce.report import write
 from devices.arm.flatness.joint import FeedForwardServo
 from tests.apps.test_reproduce import numbers, stated
