@@ -196,7 +196,8 @@ class Controller:
         step = np.minimum(np.minimum(np.abs(T * u), np.abs(T * u - before)), count)
         feigned = (0.5 * K[:, None] * step * step).sum(axis=1).tolist()  # apparent energy of quantization in a period
         power, moving = (u * u).sum(axis=1).tolist(), self._moving(run, count)
-        sticking = ((run.column("sticking") != 0) | walls.holds).tolist()
+        held = (walls.stiffness > 0.0) & ~walls.slides  # by springs alone, without sliding
+        sticking = ((run.column("sticking") != 0) | held).tolist()
         opposite = 2.0 * K * late
         bound = np.maximum(np.minimum(opposite, most - B), 0.0).tolist()
         threshold = ((K + B / T) * count**2).tolist()

@@ -523,49 +523,40 @@ def implicit(law: Law, x: Floats, Z: Floats) -> tuple[Floats, Mask, Mask]:
         pull, limit, force = length(x), Z * law.static, x / Z[:, None]
         slides = ~(pull <= limit)
         if slides.any():
-            speed = _speed(law, pull[slides], Z[slides])
-            force[slides] = law.level(speed)[:, None] * units(x[slides])
+            # Solve s + Z g(s) = |x| for the speed s by bisection between 0 and |x|.
+            low, high = np.zeros_like(pull[slides]), pull[slides].copy()
+            for _ in range(_STEPS):
+                middle = 0.5 * (low + high)
+                more = middle + Z[slides] * law.level(middle) > pull[slides]
+                if ((middle == low) | (middle == high)).all():
+                    break
+                low, high = np.where(more, low, middle), np.where(more, middle, high)
+            force[slides] = law.level(0.5 * (low + high))[:, None] * units(x[slides])
     else:
         force, pull = _solve_quarters(law, x, Z)
         limit = np.ones_like(pull)
     return force, pull <= limit, np.asarray(np.abs(pull - limit) <= _NEAR * law.slender * limit)
 
 
-def _speed(law: Isotropic, pull: Floats, Z: Floats) -> Floats:
-    """Return the solution s of s + Z g(s) = pull by bisection between 0 and the pull."""
-    low, high = np.zeros_like(pull), pull.copy()
-    for _ in range(_STEPS):
-        middle = 0.5 * (low + high)
-        more = middle + Z * law.level(middle) > pull
-        if ((middle == low) | (middle == high)).all():
-            break
-        low, high = np.where(more, low, middle), np.where(more, middle, high)
-    return 0.5 * (low + high)
-
-
 def _solve_quarters(law: Quarters, x: Floats, Z: Floats) -> Pair:
-    """Return the forces, (n, 2), and the norms of x/Z relative to the set, (n,): up to 1 the contact sticks."""
+    """Return the forces, (n, 2), and the norms of x/Z relative to the set, (n,): up to 1 the contact sticks.
+
+    |c/(b + m)| = 1 is solved for m > 0 by Newton's method on 1/|c/(b + m)| = 1. The left side is concave, so the
+    iteration converges from below; m is 0 where |c/b| is at most 1.
+    """
     own, z = law.turned(x), Z[:, None]
     axes = law.semi_axes(own)
     pull = length(own / (z * axes))
-    normal = _normal(own * axes, z * axes**2)[:, None]
+    c, b, m = own * axes, z * axes**2, np.zeros(len(x))
+    for _ in range(_STEPS):
+        y = c / (b + m[:, None])
+        size = length(y)
+        slope = (y**2 / (b + m[:, None])).sum(axis=1)
+        step = np.where(size > 1.0, size**2 * (size - 1.0) / np.where(slope > 0.0, slope, 1.0), 0.0)
+        if not (step > EPS * m).any():
+            break
+        m = m + step
+    normal = m[:, None]
     dry = own / (z + normal / axes**2)
     slides = dry + law.viscosity * normal / ((1.0 + z * law.viscosity) * axes**2) * dry
     return np.where((pull <= 1.0)[:, None], x / z, law.turned_back(slides)), pull
-
-
-def _normal(c: Floats, b: Floats) -> Floats:
-    """Solve |c/(b + n)| = 1 for n > 0, (n,), given (n, 2) arrays; return 0 where |c/b| is at most 1.
-
-    Newton's method is applied to 1/|c/(b + n)| = 1. The left side is concave, so the iteration converges from below.
-    """
-    n = np.zeros(len(c))
-    for _ in range(_STEPS):
-        y = c / (b + n[:, None])
-        size = length(y)
-        slope = (y**2 / (b + n[:, None])).sum(axis=1)
-        step = np.where(size > 1.0, size**2 * (size - 1.0) / np.where(slope > 0.0, slope, 1.0), 0.0)
-        if not (step > EPS * n).any():
-            break
-        n = n + step
-    return n

@@ -175,11 +175,6 @@ class Walls:
         self.stiffness = np.where(touched, np.maximum(self.stiffness, wall.stiffness), self.stiffness)
         self.damping = np.where(touched, np.maximum(self.damping, wall.damping), self.damping)
 
-    @property
-    def holds(self) -> NDArray[np.bool_]:
-        """Whether the handle is held by springs alone, without sliding."""
-        return np.asarray((self.stiffness > 0.0) & ~self.slides)
-
 
 class WallNumbers:
     """Parameters of a wall [N/m, N s/m, 1], and the table with its shape."""
