@@ -72,27 +72,27 @@ def open_loop(recording: Recording, assignments: Sequence[str]) -> tuple[Iterato
     ConfigurationError
         If a setting is invalid, or the samples are not finite.
     """
-    config = _changed(_configuration(recording), assignments)
-    return _answered(recording, config), config
-
-
-def _answered(recording: Recording, config: SessionConfig) -> Iterator[Rows]:
     from haptics.elements.models import ElementRunner
 
+    config = _changed(_configuration(recording), assignments)
     impedance, rate = config.causality is Causality.IMPEDANCE, config.session.rate
-    runner, before = ElementRunner(config.built_element), np.zeros((1, 2))
-    for piece in recording.chunks(rows=20_000):
-        rows = with_missing_columns(piece)
-        answer = runner.simulate(rows["velocity" if impedance else "force"])
-        rows["friction_force"], rows["displacement"] = answer.friction_force, answer.displacement
-        rows["sticking"] = answer.sticking
-        rows["proxy"] = rows["position"] - answer.displacement
-        stretching = np.diff(answer.displacement, axis=0, prepend=before) * rate
-        rows["sliding_velocity"] = rows["velocity"] - stretching if impedance else answer.velocity
-        for name in ("command", "command_unlimited", "injected_energy"):
-            rows[name] = 0.0
-        before = answer.displacement[-1:]
-        yield rows
+
+    def answered() -> Iterator[Rows]:
+        runner, before = ElementRunner(config.built_element), np.zeros((1, 2))
+        for piece in recording.chunks(rows=20_000):
+            rows = with_missing_columns(piece)
+            answer = runner.simulate(rows["velocity" if impedance else "force"])
+            rows["friction_force"], rows["displacement"] = answer.friction_force, answer.displacement
+            rows["sticking"] = answer.sticking
+            rows["proxy"] = rows["position"] - answer.displacement
+            stretching = np.diff(answer.displacement, axis=0, prepend=before) * rate
+            rows["sliding_velocity"] = rows["velocity"] - stretching if impedance else answer.velocity
+            for name in ("command", "command_unlimited", "injected_energy"):
+                rows[name] = 0.0
+            before = answer.displacement[-1:]
+            yield rows
+
+    return answered(), config
 
 
 def _configuration(recording: Recording) -> Table:

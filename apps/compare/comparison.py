@@ -190,7 +190,17 @@ def _pairs(first: Recording, second: Recording) -> Iterator[tuple[Rows, Rows]]:
     Rows with decreasing ticks are ignored.
     """
     columns = ("tick", *COMPARED)
-    pieces = [_increasing(recording.chunks(columns)) for recording in (first, second)]
+
+    def increasing(pieces: Iterator[Rows]) -> Iterator[Rows]:
+        latest = -1
+        for rows in pieces:
+            highest = np.maximum.accumulate(np.concatenate(([latest], rows["tick"])))
+            kept = rows[rows["tick"] > highest[:-1]]
+            latest = int(highest[-1])
+            if len(kept):
+                yield kept
+
+    pieces = [increasing(recording.chunks(columns)) for recording in (first, second)]
     empty = first.read(0, 0, columns)
     held = [empty, empty]
     while True:
@@ -207,18 +217,6 @@ def _pairs(first: Recording, second: Recording) -> Iterator[tuple[Rows, Rows]]:
             held[side] = held[side][count:]
         _, one, other = np.intersect1d(parts[0]["tick"], parts[1]["tick"], assume_unique=True, return_indices=True)
         yield parts[0][one], parts[1][other]
-
-
-def _increasing(pieces: Iterator[Rows]) -> Iterator[Rows]:
-    """Yield copies of the chunks without rows whose tick does not increase."""
-    latest = -1
-    for rows in pieces:
-        ticks = rows["tick"]
-        highest = np.maximum.accumulate(np.concatenate(([latest], ticks)))
-        kept = rows[ticks > highest[:-1]]
-        latest = int(highest[-1])
-        if len(kept):
-            yield kept
 
 
 class _Difference:

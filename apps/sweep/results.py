@@ -211,7 +211,12 @@ def agreement(sweep: Sweep, table: Table) -> dict[str, Any] | None:
     known, stable = np.isfinite(growth), table["stable"].reshape(counts) == 1
     differ = known & (stable != (growth < 0.0))
     slow = differ & (np.abs(growth) * sweep.settings.duration < 1.0)
-    border = differ & _beside_other(growth < 0.0, known)
+    good, beside = growth < 0.0, np.zeros_like(known)  # beside a known cell of the opposite bound, also diagonally
+    for step in itertools.product((-1, 0, 1), repeat=good.ndim):
+        here = tuple(slice(max(-s, 0), n + min(-s, 0)) for s, n in zip(step, good.shape, strict=True))
+        there = tuple(slice(max(s, 0), n + min(s, 0)) for s, n in zip(step, good.shape, strict=True))
+        beside[here] |= known[there] & (good[there] != good[here])
+    border = differ & beside
     numbers = {
         "cells": known,
         "agree": known & ~differ,
@@ -222,19 +227,6 @@ def agreement(sweep: Sweep, table: Table) -> dict[str, Any] | None:
         "loud": differ & ~slow & ~stable,
     }
     return {name: int(np.count_nonzero(cells)) for name, cells in numbers.items()}
-
-
-def _beside_other(good: NDArray[np.bool_], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return a mask of the cells that have a `known` neighbour of the opposite value.
-
-    Neighbours are at most one step away on each axis.
-    """
-    found = np.zeros_like(good)
-    for step in itertools.product((-1, 0, 1), repeat=good.ndim):
-        here = tuple(slice(max(-s, 0), n + min(-s, 0)) for s, n in zip(step, good.shape, strict=True))
-        there = tuple(slice(max(s, 0), n + min(s, 0)) for s, n in zip(step, good.shape, strict=True))
-        found[here] |= known[there] & (good[there] != good[here])
-    return found
 
 
 def describe_agreement(found: dict[str, Any]) -> str:
@@ -269,7 +261,16 @@ def draw(sweep: Sweep, table: Table, folder: Path) -> str | None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    slices = _slices(sweep, table, axes)
+    # A slice for each combination of the axes that no panel shows. With too many slices, the panels show means.
+    rest = [axis.setting for axis in sweep.axes if axis not in axes[:2] and len(np.unique(table[axis.setting])) > 1]
+    values = [list(dict.fromkeys(table[name].tolist())) for name in rest]
+    slices = [("", table)]
+    if sweep.settings.design == "grid" and rest and math.prod(map(len, values)) <= _MOST_SLICES:
+        slices = []
+        for point in itertools.product(*values):
+            chosen = np.all([table[name] == value for name, value in zip(rest, point, strict=True)], axis=0)
+            words = ", ".join(f"{name} = {value}" for name, value in zip(rest, point, strict=True))
+            slices.append((f"\n{words}", {name: column[chosen] for name, column in table.items()}))
     names = names[: MOST_PANELS if len(slices) == 1 else _OF_SLICES]
     columns = min(3, len(names)) if len(slices) == 1 else len(names)
     lines = math.ceil(len(names) * len(slices) / columns)
@@ -286,23 +287,6 @@ def draw(sweep: Sweep, table: Table, folder: Path) -> str | None:
     path = folder / PICTURE
     figure.savefig(path, format="png")
     return str(path)
-
-
-def _slices(sweep: Sweep, table: Table, axes: list[AxisSettings]) -> list[tuple[str, Table]]:
-    """Split the table into slices with titles, one for each combination of the axes that no panel shows.
-
-    The table stays whole if there would be too many slices. The panels then show means.
-    """
-    rest = [axis.setting for axis in sweep.axes if axis not in axes[:2] and len(np.unique(table[axis.setting])) > 1]
-    values = [list(dict.fromkeys(table[name].tolist())) for name in rest]
-    if sweep.settings.design != "grid" or not rest or math.prod(map(len, values)) > _MOST_SLICES:
-        return [("", table)]
-    found = []
-    for point in itertools.product(*values):
-        chosen = np.all([table[name] == value for name, value in zip(rest, point, strict=True)], axis=0)
-        words = ", ".join(f"{name} = {value}" for name, value in zip(rest, point, strict=True))
-        found.append((f"\n{words}", {name: column[chosen] for name, column in table.items()}))
-    return found
 
 
 def _is_number(values: NDArray[Any]) -> bool:
