@@ -80,7 +80,7 @@ def test_friction_of_a_wall_is_rendered_recorded_and_felt(tmp_path):
 class FakeSession:
     """Stands in for the session of a block, and keeps the tables that it is configured with."""
 
-    def __init__(self, config, notify, *, progress, folder):
+    def __init__(self, config, notify, *, quiet, folder):
         self.folder, self.servo = folder, SimpleNamespace(trace=None)
         self.gate = self.mark = lambda value: None
         self.keys = SimpleNamespace(listen=lambda hear: None)
