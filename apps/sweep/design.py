@@ -1,6 +1,6 @@
 """Definition of a sweep: its settings, the points of its design, and a job for each point.
 
-The session tables of the file are those of `apps.settings.config`.
+`apps.settings.config` describes the session tables of the file.
 """
 
 from __future__ import annotations

@@ -211,7 +211,7 @@ def agreement(sweep: Sweep, table: Table) -> dict[str, Any] | None:
     known, stable = np.isfinite(growth), table["stable"].reshape(counts) == 1
     differ = known & (stable != (growth < 0.0))
     slow = differ & (np.abs(growth) * sweep.settings.duration < 1.0)
-    good, beside = growth < 0.0, np.zeros_like(known)  # beside a known cell of the opposite bound, also diagonally
+    good, beside = growth < 0.0, np.zeros_like(known)  # next to a known cell of the opposite bound, also diagonally
     for step in itertools.product((-1, 0, 1), repeat=good.ndim):
         here = tuple(slice(max(-s, 0), n + min(-s, 0)) for s, n in zip(step, good.shape, strict=True))
         there = tuple(slice(max(s, 0), n + min(s, 0)) for s, n in zip(step, good.shape, strict=True))
