@@ -120,6 +120,19 @@ _SESSION_OPTIONS: dict[str, dict[str, Any]] = {
         "help": "send every tick to other programs: udp (JSON datagrams), websocket (a server) or lsl (Lab Streaming "
         "Layer; repeatable)",
     },
+    "--control": {
+        "metavar": "websocket[=HOST:PORT]",
+        "help": "let other programs control the run with JSON messages, and serve a page for a browser",
+    },
+    "--token": {"metavar": "FILE", "type": Path, "help": "file with the token for --control (default: a new token)"},
+    "--allow-origin": {
+        "dest": "origins",
+        "metavar": "ORIGIN",
+        "action": "append",
+        "default": [],
+        "help": "origin of web pages that may use --control or --stream websocket, such as https://lab.example "
+        "(repeatable)",
+    },
     "--seed": {"metavar": "N", "type": int, "help": "seed of the random numbers of a virtual device (default 1)"},
     "--clock": {
         "choices": ("wall", "off"),
@@ -347,7 +360,14 @@ def _session(options: argparse.Namespace, settings: Callable[[], dict[str, Table
             tables.setdefault("hand", {}).update(hand_settings(options.hand))
         windows, obstacle = open_windows(options)
         streams = _streams(options)
-        application = Application(tables, windows=windows, streams=streams, obstacle=obstacle, standby=standby)
+        application = Application(
+            tables,
+            windows=windows,
+            streams=streams,
+            controls=_controls(options),
+            obstacle=obstacle,
+            standby=standby,
+        )
         return answer_of(application.run())
 
 
@@ -362,6 +382,25 @@ def answer_of(outcome: Outcome) -> Answer:
     return Answer(summary, describe(summary), status=130 if outcome.reason == "interrupted" else 0)
 
 
+def _controls(options: argparse.Namespace) -> list[Callable[[], FrontEnd]]:
+    """Return the factory of the requested remote control, and print its address.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be started.
+    """
+    if options.control is None:
+        if options.token is not None:
+            raise ConfigurationError("--token: is for --control; give that too, or leave it out.")
+        return []
+    from apps.control.server import parse_address, start_control
+
+    address = parse_address(options.control, options.token, tuple(options.origins))
+    print_status(f"remote control: {address.url}")
+    return [partial(start_control, address)]
+
+
 def _streams(options: argparse.Namespace) -> list[Callable[[], FrontEnd]]:
     """Return factories of the requested streams.
 
@@ -374,7 +413,7 @@ def _streams(options: argparse.Namespace) -> list[Callable[[], FrontEnd]]:
         return []
     from apps.stream import open_stream, parse_stream, require_usable
 
-    streams = [parse_stream(text) for text in options.streams]
+    streams = [parse_stream(text, tuple(options.origins)) for text in options.streams]
     for stream in streams:
         require_usable(stream)
     return [partial(open_stream, stream) for stream in streams]

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from apps.front_ends.front_end import FrontEnd
+from apps.front_ends.front_end import ProcessFrontEnd
 from apps.front_ends.messages import Quit, SessionEnded, SessionStarted
 from haptics.errors import ConfigurationError
 from haptics.records import COLUMNS, ROW_UNITS, cells_of, flatten
@@ -67,11 +67,14 @@ class StreamAddress:
         Host name or address; empty for ``lsl``.
     port : int
         1 to 65535; 0 for ``lsl``.
+    origins : tuple of str
+        Origins of web pages that may read a ``websocket`` stream. Programs, which send no origin, always may.
     """
 
     kind: str
     host: str = ""
     port: int = 0
+    origins: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if self.kind == LSL:
@@ -79,8 +82,8 @@ class StreamAddress:
         return f"{self.kind}={f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
-def parse_stream(text: str) -> StreamAddress:
-    """Parse an argument of ``--stream``.
+def parse_stream(text: str, origins: tuple[str, ...] = ()) -> StreamAddress:
+    """Parse an argument of ``--stream``, for web pages of the `origins` given by ``--allow-origin``.
 
     Raises
     ------
@@ -95,7 +98,7 @@ def parse_stream(text: str) -> StreamAddress:
     port = int(found["port"] or DEFAULTS[found["kind"]])
     if not 1 <= port <= 65535:
         raise ConfigurationError(f"--stream {text!r}: the port must be from 1 to 65535.")
-    return StreamAddress(found["kind"], (found["host"] or _HERE).strip("[]"), port)
+    return StreamAddress(found["kind"], (found["host"] or _HERE).strip("[]"), port, origins)
 
 
 def require_usable(stream: StreamAddress) -> None:
@@ -279,7 +282,8 @@ class WebSocketSink:
         self._clients: dict[int, _Client] = {}
         self._lock = threading.Lock()
         self._about, self._closed = "", False
-        self._server = serve(self._serve, stream.host, stream.port, compression=None)
+        allowed: Any = [None, *stream.origins]  # None: programs; otherwise any web page could read the stream
+        self._server = serve(self._serve, stream.host, stream.port, origins=allowed, compression=None)
         threading.Thread(target=self._server.serve_forever, name="stream server", daemon=True).start()
 
     def begin(self, about: dict[str, Any]) -> None:
@@ -502,6 +506,6 @@ def follow(connection: Connection[Any, Any], sink: Sink, also: Callable[[], None
                 return
 
 
-def open_stream(stream: StreamAddress) -> FrontEnd:
+def open_stream(stream: StreamAddress) -> ProcessFrontEnd:
     """Start the process that sends a stream (`apps.stream`)."""
-    return FrontEnd(main, (stream,), name=f"haptics stream {stream.kind}", holds_key=False)
+    return ProcessFrontEnd(main, (stream,), name=f"haptics stream {stream.kind}", holds_key=False)

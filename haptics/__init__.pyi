@@ -1,3 +1,4 @@
+from apps.scripting.session import open_session
 from haptics.clock import Clock, WallClock
 from haptics.device import Causality, Device, DeviceSpec, State
 from haptics.elements.models import (
@@ -18,6 +19,7 @@ from haptics.errors import (
     DeviceNotFoundError,
     DeviceOpenError,
     HapticError,
+    ParameterWarning,
     RecordingError,
 )
 from haptics.friction.custom_law import CustomLaw, friction_law
@@ -64,6 +66,7 @@ __all__ = [
     "MasslessImpedance",
     "Network",
     "NetworkResult",
+    "ParameterWarning",
     "Permission",
     "Recording",
     "RecordingError",
@@ -76,6 +79,7 @@ __all__ = [
     "Trace",
     "WallClock",
     "friction_law",
+    "open_session",
     "simulate",
 ]
 

@@ -16,6 +16,7 @@ Messages are single sentences for users. They name the failure, the setting or d
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 
@@ -58,12 +59,15 @@ class DeviceFault(HapticError):
         The last rows of the trace before the fault, newest last, for diagnosis.
     used : dict
         Resource usage of the run until the fault (`haptics.servo.realtime.usage`), if known.
+    recording : Path or None
+        Folder of the recording, for a fault in a session that a script controls (`haptics.open_session`).
     """
 
     def __init__(self, message: str, rows: Any = None) -> None:
         super().__init__(message)
         self.rows = rows
         self.used: dict[str, Any] = {}
+        self.recording: Path | None = None
 
 
 class ServoLost(DeviceFault):
@@ -71,6 +75,10 @@ class ServoLost(DeviceFault):
 
     Its recording is complete until then but was not closed.
     """
+
+
+class ParameterWarning(UserWarning):
+    """Parameters of a session do not suit its device; the message contains a remedy."""
 
 
 class AmbiguousLawWarning(UserWarning):

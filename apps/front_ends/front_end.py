@@ -45,43 +45,28 @@ def has_room(connection: Connection[Any, Any]) -> bool:
 
 
 class FrontEnd:
-    """Front end in a separate process, connected by a pipe.
-
-    The run continues if the process dies or freezes.
+    """Front end at the other end of a pipe: it displays a session and sends requests of its user.
 
     Parameters
     ----------
-    target : callable
-        Entry point of the process, called with its end of the pipe and `arguments`. It must return on `messages.Quit`
-        and when the pipe is closed.
-    arguments : tuple
-        Further arguments of `target`.
-    name : str
-        Name of the process.
+    connection : Connection
+        The session's end of the pipe, to wait for (`multiprocessing.connection.wait`) while the front end is open.
     holds_key : bool
         Whether its dead-man's key can be held.
+    required : bool
+        Whether the run must not go on without it.
 
     Attributes
     ----------
-    connection : Connection
-        The session's end of the pipe, to wait for (`multiprocessing.connection.wait`) while the front end is open.
     open : bool
         True until the front end has ended, died or been closed.
     """
 
-    def __init__(
-        self, target: Callable[..., None], arguments: tuple[Any, ...] = (), *, name: str, holds_key: bool = True
-    ) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.connection: Connection[Any, Any]
-        self.connection, far_end = context.Pipe()
-        self._process = context.Process(target=target, args=(far_end, *arguments), name=name, daemon=True)
-        with without_signals():
-            self._process.start()
-        far_end.close()
+    def __init__(self, connection: Connection[Any, Any], *, holds_key: bool = False, required: bool = False) -> None:
+        self.connection = connection
         self._waiting: deque[Any] = deque()
         self.open = True
-        self.holds_key = holds_key
+        self.holds_key, self.required = holds_key, required
 
     def send(self, message: Any) -> None:
         """Send a message, or queue it while the pipe is full; no effect on a closed front end. Never blocks."""
@@ -101,13 +86,9 @@ class FrontEnd:
         return received
 
     def close(self) -> None:
-        """Send `messages.Quit` and wait for the process; kill it after a timeout."""
+        """Send `messages.Quit` and close the pipe."""
         self.send(Quit())
         self._set_closed()
-        self._process.join(_LAST_WORDS)
-        if self._process.is_alive():
-            self._process.kill()  # a frozen process may not react to `Quit` or SIGTERM
-            self._process.join()
         self.connection.close()
 
     def _flush(self) -> None:
@@ -123,6 +104,46 @@ class FrontEnd:
     def _set_closed(self) -> None:
         self.open = False
         self._waiting.clear()
+
+
+class ProcessFrontEnd(FrontEnd):
+    """Front end in a separate process, connected by a pipe.
+
+    The run continues if the process dies or freezes.
+
+    Parameters
+    ----------
+    target : callable
+        Entry point of the process, called with its end of the pipe and `arguments`. It must return on `messages.Quit`
+        and when the pipe is closed.
+    arguments : tuple
+        Further arguments of `target`.
+    name : str
+        Name of the process.
+    holds_key : bool
+        Whether its dead-man's key can be held.
+    """
+
+    def __init__(
+        self, target: Callable[..., None], arguments: tuple[Any, ...] = (), *, name: str, holds_key: bool = True
+    ) -> None:
+        context = multiprocessing.get_context("spawn")
+        connection, far_end = context.Pipe()
+        self._process = context.Process(target=target, args=(far_end, *arguments), name=name, daemon=True)
+        with without_signals():
+            self._process.start()
+        far_end.close()
+        super().__init__(connection, holds_key=holds_key)
+
+    def close(self) -> None:
+        """Send `messages.Quit` and wait for the process; kill it after a timeout."""
+        self.send(Quit())
+        self._set_closed()
+        self._process.join(_LAST_WORDS)
+        if self._process.is_alive():
+            self._process.kill()  # a frozen process may not react to `Quit` or SIGTERM
+            self._process.join()
+        self.connection.close()
 
 
 class FrontEnds:

@@ -257,6 +257,34 @@ class HoldKey:
 
 
 @dataclass(frozen=True)
+class Request:
+    """Request of a program that controls the session, answered by one `Reply` with the same number.
+
+    Attributes
+    ----------
+    number : int
+        Number of the request; its sender numbers its requests.
+    verb : str
+        Name of the request: ``configure``, ``gate``, ``mark``, ``advance``, ``stop`` or ``status``.
+    arguments : dict
+        Arguments by name, as plain values.
+    """
+
+    number: int
+    verb: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Result of a `Request`, or the reason why it was refused."""
+
+    number: int
+    result: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+
+@dataclass(frozen=True)
 class Shown:
     """The window is open and its keys can be held."""
 

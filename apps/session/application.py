@@ -52,6 +52,8 @@ class Application:
         Functions that open a window on the sessions, or another front end with a dead-man's key.
     streams : sequence of callables
         Functions that start a stream, which receives messages only.
+    controls : sequence of callables
+        Functions that start a remote control.
     obstacle : str
         Reason why there is no live view; empty if there is one. It is reported unless it is `HEADLESS`.
     notify : callable
@@ -71,6 +73,7 @@ class Application:
         *,
         windows: Sequence[Callable[[], FrontEnd]] = (),
         streams: Sequence[Callable[[], FrontEnd]] = (),
+        controls: Sequence[Callable[[], FrontEnd]] = (),
         obstacle: str = HEADLESS,
         notify: Callable[[str], None] = print_status,
         caption: str = "",
@@ -78,7 +81,7 @@ class Application:
         standby: Standby | None = None,
     ) -> None:
         self._tables, self._caption, self._again = tables, caption, again
-        self._windows, self._streams, self._obstacle = windows, streams, obstacle
+        self._windows, self._streams, self._controls, self._obstacle = windows, streams, controls, obstacle
         self._notify, self._standby = notify, standby
         self._service = Service(notify)
         self._interrupted = False
@@ -103,6 +106,9 @@ class Application:
             stack.callback(service.streams.close)
             for start in self._streams:
                 service.streams.add(start())
+            stack.callback(service.controls.close)
+            for start in self._controls:
+                service.controls.add(start())
             if self._windows:
                 stack.callback(service.fronts.close)
                 for start in self._windows:

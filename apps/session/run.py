@@ -71,6 +71,8 @@ class Session(Run):
         Servo process that waits for its job.
     quiet : bool
         Whether no progress is shown on the terminal.
+    steps : bool
+        Whether a run in simulated time executes its first tick only, and further ticks on request (`advance`).
 
     Attributes
     ----------
@@ -91,6 +93,7 @@ class Session(Run):
         folder: Path | None = None,
         standby: Standby | None = None,
         quiet: bool = False,
+        steps: bool = False,
     ) -> None:
         self.config = config
         self._spec, self._limits = config.spec, config.limits
@@ -118,10 +121,13 @@ class Session(Run):
             paths=SharedFiles.unique(),
             real_time=config.servo,
             live=live,
+            steps=steps and not live,
         )
         super().__init__(recorder, job, config.device, notify, standby)
         self._key_ns = Mailbox(self.servo.job.paths.control.path, CONTROL).record["key_ns"]
         self.keys = KeyJournal(recorder, self.servo.trace, config.session.rate if live else None)
+        if job.steps:
+            self.servo.grant(1)
 
     @property
     def started(self) -> dict[str, Any]:
@@ -212,6 +218,20 @@ class Session(Run):
         """Set the marker of all rows from the next tick on: the trial or stage to which they belong."""
         self.servo.mark(marker)
 
+    def advance(self, ticks: int) -> None:
+        """Execute a number of further ticks of a run in steps; returns before they are executed.
+
+        Raises
+        ------
+        ConfigurationError
+            If the run follows the wall clock, or the number is not positive.
+        """
+        if not self.servo.job.steps:
+            raise ConfigurationError("advance: a session that follows the wall clock cannot be advanced; wait instead.")
+        if ticks < 1:
+            raise ConfigurationError(f"advance: {ticks} ticks; must be at least 1.")
+        self.servo.grant(ticks)
+
     def _switch_to(self, config: SessionConfig) -> None:
         """Put the program of `config` in force at the next tick, or once its functions are compiled."""
         element, version = config.strongest_element, self.servo.next_version
@@ -220,6 +240,8 @@ class Session(Run):
             entry = {**journal_entry(config), "program": self._program}
             self.recorder.journal_settings(version, entry)
             self.servo.switch_program(config.program, {"version": version, **entry})
+            if self.servo.job.steps:  # the change holds from the next tick on, not from some later one
+                self.run_with_heartbeats(self.servo.await_program)
             self.config, self.version = config, version
             warning = self._advice.consider(element, version, config.scene)
             if warning:

@@ -90,6 +90,8 @@ class Service:
     ----------
     fronts : FrontEnds
         The front ends; more can be added at any time.
+    controls : FrontEnds
+        Front ends without a window, such as a remote control. The application does not wait for them.
     streams : FrontEnds
         Front ends that receive messages only; they do not influence the run.
     session : Session or None
@@ -102,7 +104,7 @@ class Service:
 
     def __init__(self, notify: Callable[[str], None]) -> None:
         self._notify = notify
-        self.fronts, self.streams = FrontEnds(self._greeting), FrontEnds(self._greeting)
+        self.fronts, self.controls, self.streams = (FrontEnds(self._greeting) for _ in range(3))
         self.session: Session | None = None
         self.mouse: Mouse | None = None
         self.requested: say.Start | None = None
@@ -121,7 +123,7 @@ class Service:
         self._broadcast(message)
 
     def _broadcast(self, message: Any) -> None:
-        for listeners in (self.fronts, self.streams):
+        for listeners in (self.fronts, self.controls, self.streams):
             listeners.broadcast(message)
 
     def refuse_start(self, reason: str) -> None:
@@ -131,7 +133,7 @@ class Service:
 
     def connections(self) -> tuple[Any, ...]:
         """Return the connections to wait for."""
-        return self.fronts.connections
+        return (*self.fronts.connections, *self.controls.connections)
 
     def stop(self) -> None:
         """End the present run in order."""
@@ -140,11 +142,13 @@ class Service:
 
     def run_periodic_tasks(self) -> None:
         """Execute the requests that have arrived. The run continues if a front end has died."""
-        for front, message in self.fronts.messages():
+        for front, message in (*self.fronts.messages(), *self.controls.messages()):
             self.execute(front, message)
         for front in self.fronts.remove_lost():
             self._release(front)
             self.handle_loss()
+        for _ in self.controls.remove_lost():
+            self._notify("the remote control ended unexpectedly; the run goes on without it.")
         self.streams.messages()
         for _ in self.streams.remove_lost():
             self._notify("a stream ended unexpectedly; the run goes on without it.")
@@ -184,6 +188,8 @@ class Service:
                 session.handle_key(name, down, at)
             case say.SetParameter(key, value) if session is not None:
                 self._change(front, session, key, value)
+            case say.Request():
+                front.send(self._reply(front, message))
             case say.HoldKey(held, at) if session is not None:
                 self._hold(front, session, at if held else None)
             case say.Stop():
@@ -195,6 +201,31 @@ class Service:
                 self._release(front)
                 if not self.fronts.open or self._key_is_missing():
                     self.stop()
+
+    def _reply(self, front: FrontEnd, request: say.Request) -> say.Reply:
+        """Execute the request of a program; return its result, or the reason for its refusal."""
+        session, arguments, result = self.session, request.arguments, {}
+        try:
+            if session is None:
+                raise ConfigurationError("the run has ended.")
+            match request.verb:
+                case "configure":
+                    session.configure(arguments["tables"])
+                    result = {"version": session.version}
+                    self.fronts.broadcast(say.ValuesInForce(values_in_force(session.config)), but=front)
+                case "gate":
+                    session.gate(not arguments["open"])
+                case "mark":
+                    session.mark(arguments["marker"])
+                case "advance":
+                    session.advance(arguments["ticks"])
+                case "stop":
+                    session.stop()
+        except ConfigurationError as error:
+            return say.Reply(request.number, error=str(error))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            return say.Reply(request.number, error=f"invalid settings ({type(error).__name__}: {error}).")
+        return say.Reply(request.number, result)
 
     def _change(self, front: FrontEnd, session: Session, key: str, value: float) -> None:
         """Change a parameter and send the new values to all front ends."""

@@ -409,8 +409,15 @@ def gather(file: Path | None, assignments: Iterable[str]) -> dict[str, Table]:
     return tables
 
 
-def complete(tables: Mapping[str, Table]) -> SessionConfig:
+def complete(tables: Mapping[str, Table], *, controlled: bool = False) -> SessionConfig:
     """Fill in defaults, validate the settings, and return the session. No device is opened.
+
+    Parameters
+    ----------
+    tables : mapping
+        Tables of settings.
+    controlled : bool
+        Whether a program controls the run, so that a run in simulated time needs no duration.
 
     Raises
     ------
@@ -449,7 +456,7 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
             obstacle = f"{name} has a clock of its own: use a virtual device"
         elif config.hand == "mouse":
             obstacle = "the mouse moves by the clock: choose another hand"
-        elif settings.duration is None:
+        elif settings.duration is None and not controlled:
             obstacle = "there is nothing that would end it: give session.duration (--duration)"
         if obstacle:
             raise ConfigurationError(f"session.clock = 'off': {obstacle}.")

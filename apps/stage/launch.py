@@ -9,7 +9,7 @@ import sys
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
-from apps.front_ends.front_end import FrontEnd, Link
+from apps.front_ends.front_end import Link, ProcessFrontEnd
 from apps.opengl.window import Size, open_window, unavailable_message
 from apps.shared.theme import by_name
 
@@ -48,9 +48,9 @@ def reach_opengl() -> str:
     return ""
 
 
-def start_stage(theme: str) -> FrontEnd:
+def start_stage(theme: str) -> ProcessFrontEnd:
     """Start the process of the stage in a theme: ``dark``, ``light`` or ``auto``."""
-    return FrontEnd(main, (theme,), name="haptics stage")
+    return ProcessFrontEnd(main, (theme,), name="haptics stage")
 
 
 def main(connection: Connection[Any, Any], theme: str = "auto", size: Size = SIZE) -> None:

@@ -10,7 +10,7 @@ import sys
 from multiprocessing.connection import Connection
 from typing import Any
 
-from apps.front_ends.front_end import FrontEnd, Link
+from apps.front_ends.front_end import Link, ProcessFrontEnd
 
 LIVE = "apps.view.window:LiveWindow"
 
@@ -54,9 +54,9 @@ def obstacle_at_hand() -> str | None:
     return None
 
 
-def start_view(theme: str) -> FrontEnd:
+def start_view(theme: str) -> ProcessFrontEnd:
     """Start the process of the live view in a theme: ``dark``, ``light`` or ``auto``."""
-    return FrontEnd(main, (theme,), name="haptics view")
+    return ProcessFrontEnd(main, (theme,), name="haptics view")
 
 
 def main(connection: Connection[Any, Any], theme: str = "auto", window: str = LIVE) -> None:

@@ -122,6 +122,16 @@ def make_law(table: Mapping[str, Any]) -> Law:
     return law if exact == name or exact not in LAWS else ClosedForm(law)
 
 
+def law_settings(law: Law) -> dict[str, Any]:
+    """Return the table from which `make_law` builds an equal law."""
+    if isinstance(law, CustomLaw):
+        return {"name": law.name, "source": law.source, **law.parameters}
+    if isinstance(law, ClosedForm):
+        table = law_settings(law.law)
+        return {**table, "name": f"{table['name']}{CLOSED_FORM_SUFFIX}"}
+    return {"name": law.name, **{one.name: getattr(law, one.name) for one in dataclasses.fields(law) if one.init}}
+
+
 def element_class(model: str, causality: Causality | None = None) -> type[Element]:
     """Return the class of `model`; `causality` is needed if there are two.
 

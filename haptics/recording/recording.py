@@ -20,6 +20,7 @@ events.jsonl       one line per event: keys pressed by the user, and the end of 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from haptics.records import Rows, flatten
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
 METADATA = "recording.json"
 TICKS = "ticks.npy"
@@ -172,6 +174,17 @@ class Recording:
         except ImportError as error:
             raise ConfigurationError("a data frame needs pandas: pip install 'haptics[export]'.") from error
         return pandas.DataFrame(flat_columns(self))
+
+    # The applications draw; they are above this package and are imported on use.
+
+    def plot(self) -> Figure:
+        """Return a Matplotlib figure: path with force vectors, friction force over time and over speed."""
+        figure: Figure = importlib.import_module("apps.shared.notebook").plot(self)
+        return figure
+
+    def _repr_html_(self) -> str:
+        """Return the display of a notebook: the main facts, and a sketch of the path."""
+        return str(importlib.import_module("apps.shared.notebook").recording_html(self))
 
     @property
     def ticks(self) -> Path:

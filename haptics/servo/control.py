@@ -81,6 +81,8 @@ class Job:
         Requests to the operating system.
     live : bool
         Whether the run follows the wall clock; otherwise it runs in simulated time, as fast as possible.
+    steps : bool
+        Whether a run in simulated time executes only the ticks that were granted (`ServoProcess.grant`).
     """
 
     factory: DeviceFactory
@@ -91,6 +93,7 @@ class Job:
     paths: SharedFiles
     real_time: RealTimeSettings = field(default_factory=RealTimeSettings)
     live: bool = True
+    steps: bool = False
 
 
 # --- supervision ------------------------------------------------------------------------------------------------------

@@ -129,11 +129,13 @@ CHECK_INTERVAL = 4e-3
 KEY_TIMEOUT = 0.15
 """Time for which the dead-man's key counts as held after the last report [s]."""
 
-CONTROL = np.dtype([(name, "<i8") for name in ("heartbeat_ns", "stop", "key_ns", "marker", "recorded", "gate_closed")])
+CONTROL = np.dtype(fields("<i8", "heartbeat_ns stop key_ns marker recorded gate_closed granted loaded"))
 """Control record from the application to the servo; each field is written with one aligned store.
 
 ``marker`` is the trial or stage and is copied to every row. ``recorded`` is the number of rows on disk, for which a run
-in simulated time waits. While ``gate_closed`` is nonzero, the output is faded out.
+in simulated time waits. While ``gate_closed`` is nonzero, the output is faded out. ``granted`` is the number of ticks
+that a run in steps may execute. ``loaded`` is the latest version of a program that the servo has loaded; it is the only
+field that the servo writes.
 """
 
 _KEY_TIMEOUT_NS = round(KEY_TIMEOUT * 1e9)

@@ -38,6 +38,9 @@ from haptics.servo.standby import TERMINAL_SIGNALS, Standby
 from haptics.shared import Mailbox
 from haptics.trace import Reader, Trace
 
+_CHECK_INTERVAL = 1e-4
+"""Interval at which a run in simulated time checks for the progress of the other process [s]."""
+
 # --- side of the application ------------------------------------------------------------------------------------------
 
 
@@ -115,6 +118,20 @@ class ServoProcess(ControlMessages):
     def kill(self) -> None:
         """Kill a process that does not respond."""
         self._process.kill()
+
+    def grant(self, ticks: int) -> None:
+        """Allow a run in steps to execute a number of further ticks."""
+        self.control["granted"] += ticks
+
+    @property
+    def pausing(self) -> bool:
+        """Whether a run in steps has executed all granted ticks."""
+        return self.job.steps and self.trace.count >= int(self.control["granted"][0])
+
+    def await_program(self) -> None:
+        """Wait until the servo has loaded the last program that was sent, or has ended."""
+        while self._uses_pipe and self.control["loaded"][0] < self.next_version - 1 and self._process.is_alive():
+            time.sleep(_CHECK_INTERVAL)
 
     def report_recorded(self, count: int) -> None:
         """Report the number of rows on disk, for which a run in simulated time waits."""
@@ -237,8 +254,6 @@ class ServoProcess(ControlMessages):
 
 # --- side of the servo ------------------------------------------------------------------------------------------------
 
-_CHECK_INTERVAL = 1e-4  # interval at which a run in simulated time checks the progress of its recorder [s]
-
 
 def serve_job(job: Job, connection: Connection, programs: Connection) -> None:
     """Run `job` in the servo process and report all events through `connection`.
@@ -277,7 +292,7 @@ def _run(job: Job, trace: Trace, connection: Connection, programs: Connection) -
     servo.warm_up()
     send(connection, ("compiled", None))
     threading.Thread(
-        target=_receive_programs, args=(programs, job, servo), name="haptics arrivals", daemon=True
+        target=_receive_programs, args=(programs, job, servo, control), name="haptics programs", daemon=True
     ).start()
     signal.signal(signal.SIGTERM, lambda *_: servo.stop())
     # Another thread runs the loop: Python handles signals in this thread, and compiled code would block that.
@@ -285,13 +300,14 @@ def _run(job: Job, trace: Trace, connection: Connection, programs: Connection) -
         threads.submit(_serve_device, job, servo, application, connection).result()
 
 
-def _receive_programs(connection: Connection, job: Job, servo: Servo) -> None:
+def _receive_programs(connection: Connection, job: Job, servo: Servo, control: Mailbox) -> None:
     """Switch the servo to the programs whose journal entries arrive, until the application closes its end."""
     try:
         while True:
             line = connection.recv()
             program = read_program(job.recording, line, job.element.causality, job.element.period)
             servo.switch_program(program, int(line["program"]), int(line["version"]))
+            control.record["loaded"][0] = int(line["version"])
     except (EOFError, OSError):  # the application has died or closed the pipe
         return
 
@@ -301,16 +317,18 @@ def _serve_device(job: Job, servo: Servo, application: int, connection: Connecti
     real_time = request_real_time(job.real_time) if job.live else without_requests()
     if os.getppid() != application:
         return
-    recorder = None if job.live else _RecorderWait(servo, Mailbox(job.paths.control.path, CONTROL), application)
+    control = Mailbox(job.paths.control.path, CONTROL)
+    recorder = None if job.live else _RecorderWait(servo, control, application, steps=job.steps)
     send(connection, ("opening", None))
     used = usage()
 
-    def ready() -> None:
+    def ready() -> int | None:
         nonlocal used
         used = usage()
         if facts := getattr(servo.device, "facts", None):
             send(connection, ("device", dict(facts)))
         send(connection, ("ready", real_time))
+        return recorder() if job.steps and recorder is not None else None
 
     try:
         end = servo.run(job.duration, ready, recorder)
@@ -325,23 +343,29 @@ def _serve_device(job: Job, servo: Servo, application: int, connection: Connecti
 
 
 class _RecorderWait:
-    """Callback that makes a run in simulated time wait for its recorder.
+    """Callback that makes a run in simulated time wait for its recorder, and a run in steps for the next steps.
 
-    It ends the run if the application is lost, which is then True in ``lost``.
+    It returns the number of ticks until the next call, at most `MAX_TICKS_PER_CALL`. It ends the run if the application
+    is lost, which is then True in ``lost``.
     """
 
-    def __init__(self, servo: Servo, control: Mailbox, application: int) -> None:
-        self._servo, self._application, self.lost = servo, application, False
-        self._recorded, self._heartbeat = control.record["recorded"], control.record["heartbeat_ns"]
+    def __init__(self, servo: Servo, control: Mailbox, application: int, *, steps: bool = False) -> None:
+        self._servo, self._steps, self._application, self.lost = servo, steps, application, False
+        self._control = control.record
 
-    def __call__(self) -> None:
-        trace = self._servo.trace
-        while trace.count - self._recorded[0] > trace.capacity - 2 * MAX_TICKS_PER_CALL:
-            silent = time.monotonic_ns() - self._heartbeat[0] > HEARTBEAT_TIMEOUT * 1e9
+    def __call__(self) -> int:
+        trace, control = self._servo.trace, self._control
+        while True:
+            full = trace.count - control["recorded"][0] > trace.capacity - 2 * MAX_TICKS_PER_CALL
+            paused = self._steps and not control["stop"][0]  # a run that ends needs ticks to fade out
+            ticks = int(control["granted"][0]) - trace.count if paused else MAX_TICKS_PER_CALL
+            if not full and ticks > 0:
+                return min(ticks, MAX_TICKS_PER_CALL)
+            silent = time.monotonic_ns() - control["heartbeat_ns"][0] > HEARTBEAT_TIMEOUT * 1e9
             if silent or os.getppid() != self._application:
                 self.lost = True
                 self._servo.stop()
-                return
+                return MAX_TICKS_PER_CALL
             time.sleep(_CHECK_INTERVAL)
 
 

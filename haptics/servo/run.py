@@ -295,7 +295,7 @@ class Run:
             case None if stopping and not (self.opened or self.opening):
                 self.servo.kill()  # it is only compiling, and checks for a stop before it opens the device
                 return EndReason.STOPPED
-        watch.check(self.servo, started=self.opened)
+        watch.check(self.servo, started=self.opened and not self.servo.pausing)
         self.run_periodic_tasks()
         return None
 

@@ -145,7 +145,7 @@ class Servo(ControlMessages):
     def run(
         self,
         duration: float | None = None,
-        opened: Callable[[], None] | None = None,
+        opened: Callable[[], int | None] | None = None,
         between: SimulationCallback | None = None,
     ) -> EndReason:
         """Open the device, run for `duration` [s] (None: until stopped) and close it.
@@ -155,7 +155,8 @@ class Servo(ControlMessages):
         duration : float or None
             Duration of the run [s].
         opened : callable, optional
-            Called once after the device is opened, before the first tick.
+            Called once after the device is opened, before the first tick. It may return the number of ticks until the
+            first call of `between`.
         between : callable, optional
             Called in simulated time every `MAX_TICKS_PER_CALL` ticks or earlier if it requests so, for callers that
             follow the trace or control the run (`gate`, `mark`, `switch_program`).
@@ -186,9 +187,8 @@ class Servo(ControlMessages):
         except OpeningCancelled:
             return END_REASONS[self.supervision.end_reason(self._record)] or EndReason.STOPPED
         try:
-            if opened is not None:
-                opened()
-            end = self._run_loop(between)
+            first = opened() if opened is not None else None
+            end = self._run_loop(between, first or MAX_TICKS_PER_CALL)
         except Exception as error:
             # Any error, such as an OSError of a driver or an error in a custom law: write the safe output before the
             # report.
@@ -290,7 +290,7 @@ class Servo(ControlMessages):
 
     # --- ticks --------------------------------------------------------------------------------------------------------
 
-    def _run_loop(self, between: SimulationCallback | None) -> EndReason:
+    def _run_loop(self, between: SimulationCallback | None, first: int) -> EndReason:
         """Start the clock and run to the end; raise `DeviceFault` without a usable sample for too long."""
         loop, clock = self._record, self._clock
         loop["count"] = self.trace.count
@@ -300,16 +300,16 @@ class Servo(ControlMessages):
         self.compiled = port is not None
         try:
             if port is None:
-                self._run_in_python(between)
+                self._run_in_python(between, first)
             else:
-                self._run_compiled(port, between)
+                self._run_compiled(port, between, first)
         finally:
             self.noticed_ns = self.noticed_ns or int(loop["noticed_ns"][0])
         return END_REASONS[int(loop["end"][0])]
 
-    def _run_in_python(self, between: SimulationCallback | None) -> None:
+    def _run_in_python(self, between: SimulationCallback | None, first: int) -> None:
         loop, clock = self._record, self._clock
-        ticks, lasts, ports, look = loop["tick"], loop["last"], np.zeros(1, kernels.PORT), MAX_TICKS_PER_CALL
+        ticks, lasts, ports, next_call = loop["tick"], loop["last"], np.zeros(1, kernels.PORT), first
         while ticks[0] < lasts[0]:
             late = clock.wait(int(ticks[0]))
             asked = 0 if loop["end"][0] else self.supervision.end_reason(self._record)
@@ -323,8 +323,8 @@ class Servo(ControlMessages):
                 self._before_tick(self.rendering)
             self._tick(ports)
             ticks[0] += 1
-            if between is not None and ticks[0] >= look and not isinstance(clock, WallClock):
-                look = int(ticks[0]) + (between() or MAX_TICKS_PER_CALL)
+            if between is not None and ticks[0] >= next_call and not isinstance(clock, WallClock):
+                next_call = int(ticks[0]) + (between() or MAX_TICKS_PER_CALL)
         if between is not None:
             between()
 
@@ -356,7 +356,7 @@ class Servo(ControlMessages):
         loop["take"], loop["give"], loop["wake"] = port.read_part, port.write_part, port.wake
         return port.record.view(np.uint8)[: kernels.PORT.itemsize].view(kernels.PORT)
 
-    def _run_compiled(self, port: Port, between: SimulationCallback | None) -> None:
+    def _run_compiled(self, port: Port, between: SimulationCallback | None, first: int) -> None:
         """Run the compiled loop until the end or a fault, with calls of `between` in simulated time."""
         loop, trace, supervision, clock = self._record, self.trace, self.supervision, self._clock
         loop["live"] = live = isinstance(clock, WallClock)
@@ -365,7 +365,7 @@ class Servo(ControlMessages):
         ports = self._connect(port)
         samples = ports if port.read_part else np.zeros(1, kernels.PORT)
         of_run = loop, self._core, self.rendering.words, ports, samples, trace.slots, trace.counter
-        outcome, most = kernels.CONTINUE, kernels.NEVER if live else MAX_TICKS_PER_CALL
+        outcome, most = kernels.CONTINUE, kernels.NEVER if live else first
         while outcome == kernels.CONTINUE:
             outcome = kernels.run_ticks(*of_run, **supervision.arrays, most=most)
             clock.tick = int(loop["tick"][0])

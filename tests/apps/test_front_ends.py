@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-from apps.front_ends.front_end import _MOST_WAITING, FrontEnd, FrontEnds
+from apps.front_ends.front_end import _MOST_WAITING, FrontEnds, ProcessFrontEnd
 from apps.front_ends.messages import Advised, AskShown, Close, Preparing, Shown, Stop
 from tests.apps.session.persons import Person, babble, die, listen
 from tests.processes import until
 
-Start = Callable[..., FrontEnd]
+Start = Callable[..., ProcessFrontEnd]
 
 
 @pytest.fixture
 def start():
     """Return a function that starts a front end, which is killed after the test."""
-    started: list[FrontEnd] = []
+    started: list[ProcessFrontEnd] = []
 
     def begin(target, *arguments):
-        started.append(FrontEnd(target, arguments, name="test front end"))
+        started.append(ProcessFrontEnd(target, arguments, name="test front end"))
         return started[-1]
 
     yield begin

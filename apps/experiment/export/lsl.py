@@ -15,7 +15,7 @@ from typing import Any
 
 from apps.experiment.journal.journal import LONGEST_LINE, parsed
 from apps.experiment.journal.schema import Record, checked
-from apps.front_ends.front_end import FrontEnd
+from apps.front_ends.front_end import ProcessFrontEnd
 from apps.stream import require_lsl
 
 _FIELDS = {
@@ -32,7 +32,7 @@ _BLIND = ("kind", "condition", "track", "reference", "level", "correct")
 """Fields that a blind session omits."""
 
 
-def start_outlet(journal: Path, causality: str, rate: float) -> FrontEnd:
+def start_outlet(journal: Path, causality: str, rate: float) -> ProcessFrontEnd:
     """Start the process that streams a session, as a read-only front end (`Service.streams`).
 
     Parameters
@@ -50,7 +50,7 @@ def start_outlet(journal: Path, causality: str, rate: float) -> FrontEnd:
         If the Lab Streaming Layer is not installed.
     """
     require_lsl()
-    return FrontEnd(main, (journal, causality, rate), name="haptics lsl", holds_key=False)
+    return ProcessFrontEnd(main, (journal, causality, rate), name="haptics lsl", holds_key=False)
 
 
 def main(connection: Connection[Any, Any], journal: Path, causality: str, rate: float) -> None:

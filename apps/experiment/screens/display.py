@@ -179,7 +179,7 @@ class Display:
     def practice(self, text: str) -> None:
         """Announce the practice."""
         title, keys = self._texts.practice_title, self._go_on()
-        self._show("text before the practice", kind="practice", title=title, text=text, keys=keys)
+        self._show("before the practice", kind="practice", title=title, text=text, keys=keys)
 
     def rest(self, until: float, text: str) -> None:
         """Show a break that lasts at least until `until` [s, monotonic]."""
@@ -193,7 +193,7 @@ class Display:
     def announce_motion(self, seconds: float) -> None:
         """Announce that the device will move by itself for `seconds` [s] and must be released."""
         title, words = self._texts.let_go_title, self._texts.let_go.replace("{seconds}", f"{seconds:.0f}")
-        phase = "title before the device friction is measured"
+        phase = "before the friction of the device is measured"
         self._show(phase, kind="pause", title=title, text=words, keys=self._go_on())
 
     def measures(self, share: float) -> None:

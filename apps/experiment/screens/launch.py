@@ -12,31 +12,31 @@ from apps.experiment.screens.messages import Cannot
 from apps.experiment.settings import ScreenSettings
 
 if TYPE_CHECKING:
-    from apps.front_ends.front_end import FrontEnd
+    from apps.front_ends.front_end import ProcessFrontEnd
 
 EXPERIMENTER = "apps.experiment.screens.experimenter:ExperimenterWindow"
 """Class of the experimenter's window."""
 
 
-def open_participant(settings: ScreenSettings) -> FrontEnd:
+def open_participant(settings: ScreenSettings) -> ProcessFrontEnd:
     """Open the participant's screen.
 
-    A failure is reported by `messages.Cannot` (`FrontEnd.open`).
+    A failure is reported by `messages.Cannot` (`ProcessFrontEnd.open`).
     """
-    from apps.front_ends.front_end import FrontEnd
+    from apps.front_ends.front_end import ProcessFrontEnd
 
-    return FrontEnd(main, (settings,), name="haptics participant")
+    return ProcessFrontEnd(main, (settings,), name="haptics participant")
 
 
-def open_experimenter() -> FrontEnd:
+def open_experimenter() -> ProcessFrontEnd:
     """Open the experimenter's screen.
 
     Use `apps.view.launch.window_obstacle` to check first whether Qt can show a window.
     """
-    from apps.front_ends.front_end import FrontEnd
+    from apps.front_ends.front_end import ProcessFrontEnd
     from apps.view.launch import main as main_of_qt
 
-    return FrontEnd(main_of_qt, ("auto", EXPERIMENTER), name="haptics experimenter", holds_key=False)
+    return ProcessFrontEnd(main_of_qt, ("auto", EXPERIMENTER), name="haptics experimenter", holds_key=False)
 
 
 def main(connection: Connection[Any, Any], settings: ScreenSettings) -> None:

@@ -179,8 +179,6 @@ class Progress:
         Name of the track, None if hidden.
     level : float or None
         Level in units of the axis, None if hidden.
-    attempt : int
-        Number of the attempt, from 1.
     remaining : float or None
         Estimated remaining time [s].
     paused : bool
@@ -195,7 +193,6 @@ class Progress:
     condition: str = ""
     track: str | None = None
     level: float | None = None
-    attempt: int = 1
     remaining: float | None = None
     paused: bool = False
 

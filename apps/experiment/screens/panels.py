@@ -61,8 +61,6 @@ class HeadPanel(Panel):
         words = [f"block {progress.block} of {plan.blocks}"] if progress.block else []
         if progress.trial:
             words.append(f"trial {progress.trial}" + (f" of {of}" if of else ""))
-        if progress.attempt > 1:
-            words.append(f"attempt {progress.attempt}")
         self.trial.setText("   ·   ".join(words))
         self.phase.setText(progress.phase)
         seconds = progress.remaining

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from apps.front_ends.front_end import FrontEnd
+from apps.front_ends.front_end import ProcessFrontEnd
 from apps.front_ends.messages import Parameter, SessionStarted
 from apps.opengl.plane import Plane
 from apps.stage.launch import main
@@ -95,7 +95,7 @@ class Stage:
 @contextmanager
 def opened(screen, folder, size=SIZE, theme="dark"):
     """Open a stage of a size with an empty trace."""
-    with on_screen(screen, lambda: FrontEnd(main, (theme, size), name="haptics stage")) as shown:
+    with on_screen(screen, lambda: ProcessFrontEnd(main, (theme, size), name="haptics stage")) as shown:
         shown.until_shown()
         yield Stage(shown, Trace.create(folder / "trace"), shown.focus(TITLE))
 

@@ -27,6 +27,7 @@ def example(name, *arguments, folder):
         ("sliding_block.py", ("T = 1 ms: stops at tick 78", "T = 4 ms: stops at tick 20", "afterwards 0.0 m/s")),
         ("virtual_session.py", ("while slipping: 4.000000 N",)),
         ("stick_slip_network.py", ("avalanches of 1 to 40 blocks",)),
+        ("script_session.py", ("Coulomb(force=4.0), up to", "certificate fit")),
     ],
 )
 def test_example_prints_its_result(name, words, tmp_path):
@@ -108,3 +109,22 @@ def test_every_example_is_run_here():
     elsewhere = {"threshold_methods.py"}  # tests/system/parallel/apps/test_experiment.py
     files = {path.name for path in EXAMPLES.iterdir() if path.is_file()} - elsewhere
     assert [file for file in sorted(files) if not re.search(f"[\"']{re.escape(file)}", text)] == []
+
+
+def test_experiment_with_the_staircase_of_psychopy(tmp_path):
+    output = example("psychopy_discrimination.py", "--simulate", folder=tmp_path)
+    assert output.count("trial ") == 24
+    threshold = float(re.search(r"threshold \(70.7 % correct\): ([0-9.]+) N", output)[1])
+    assert 0.1 < threshold < 0.8  # the simulated participant has noise of 0.25 N in each interval
+    assert output.rstrip().endswith("stopped")
+
+
+def test_notebook_runs(tmp_path, monkeypatch):
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    notebook = nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    pages = [output["data"].get("text/html", "") for output in outputs if "data" in output]
+    assert sum("<svg" in page for page in pages) == 2
+    assert any("image/png" in output.get("data", {}) for output in outputs)

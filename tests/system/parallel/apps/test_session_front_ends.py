@@ -21,7 +21,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from apps.cli import open_windows
-from apps.front_ends.front_end import FrontEnd
+from apps.front_ends.front_end import ProcessFrontEnd
 from apps.front_ends.messages import Captioned, Close, HoldKey, Key, Preparing, SessionEnded, SetParameter, Start, Stop
 from apps.session import application
 from apps.session.application import Application, tables_of_start
@@ -246,8 +246,8 @@ def test_front_end_killed_with_the_held_key_releases_it_and_the_run_continues(tm
     service, heard = Service(told.append), []  # type: Service, list[KeyEvent]
     session.keys.listen(heard.append)
     said = (Key("f", True), Key("f", False), SetParameter("law.force", 2.5))
-    holds = FrontEnd(repeat, said, name="holds the key")
-    for front in (holds, FrontEnd(listen, (str(tmp_path / "looks"),), name="looks")):
+    holds = ProcessFrontEnd(repeat, said, name="holds the key")
+    for front in (holds, ProcessFrontEnd(listen, (str(tmp_path / "looks"),), name="looks")):
         service.fronts.add(front)
     service.begin(session)
     trace, killed = session.servo.trace, []  # type: Any, list[float]
