@@ -95,8 +95,9 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
         lasting = time_release(stick, seen.axes, response, person, request.push_level)
     person.show_message(f"It ended a force that nobody renewed after {lasting:.3f} s.")
     force, mass = procedure.scale(response, effects)
-    scale = f"a stated largest force of {request.stated_max_force:g} N"
-    if request.weight is not None:
+    if request.weight is None:
+        scale = f"a stated largest force of {request.stated_max_force:g} N"
+    else:
         scale = f"a weight of {request.weight:g} kg"
     parameters = StickParameters(
         device=seen.device,
