@@ -49,20 +49,21 @@ class Guard:
     ) -> None:
         self._pause = silence / (2 * guardian.SLICES)
         self._last = -math.inf
-        self._socket, far_end = socket.socketpair()
-        command = [sys.executable, "-I", "-S", guardian.__file__, str(far_end.fileno()), str(silence), script, *words]
         try:
-            with far_end:
+            self._socket, far_end = socket.socketpair()
+            end = far_end.fileno()
+            with far_end, contextlib.ExitStack() as on_error:
+                on_error.callback(self._socket.close)
                 self._process = subprocess.Popen(
-                    command,
+                    [sys.executable, "-I", "-S", guardian.__file__, str(end), str(silence), script, *words],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
-                    pass_fds=(*files, far_end.fileno()),
+                    pass_fds=(*files, end),
                     start_new_session=True,  # protect it from signals that a terminal sends to the driver
                 )
+                on_error.pop_all()
         except OSError as error:
-            self._socket.close()
             raise DeviceOpenError(
                 f"the guardian of {charge} did not start ({error.strerror or error}): close other programs first."
             ) from error

@@ -20,7 +20,7 @@ from tests.processes import ROOT
 STROKES = " ".join(f"--set=excitation.{setting}" for setting in ("speeds=4", "rounds=2", "strokes=1"))
 POSES = " ".join(f"--set=poses.{setting}" for setting in ("columns=3", "rows=2", "rounds=1"))
 
-LANGUAGES = {"sh", "html", "python", "r", "toml", "text"}
+LANGUAGES = {"sh", "html", "json", "python", "r", "toml", "text"}
 OWN_COMMANDS = {"demo", "test", "haptics", "python", "check", "docs", "setup"}
 
 HAPTICS = """#!/bin/sh

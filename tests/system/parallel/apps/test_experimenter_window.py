@@ -120,12 +120,12 @@ def outcomes(levels, correct, condition="A"):
 def test_window_shows_a_session(desk):
     desk.move(3.0)
     desk.notify(PLAN, started(desk.trace.path), *outcomes((0.8, 0.8, 2.5, 0.4, 0.6), correct=True))
-    desk.notify(Progress("waiting for the answer", 6, 80, 2, "test", "A", "A/2", 0.3125, 2, 780.0))
+    desk.notify(Progress("waiting for the answer", 6, 80, 2, "test", "A", "A/2", 0.3125, 780.0))
     desk.notify(Certificate((Figure("late ticks", "0.02 %", "good"), Figure("felt", "1.98 N"))))
     desk.notify(Outcome(6, "repeat", ("too fast",), "test", "A", "A/2", 0.3125, "2"), Notice("Trial 6 is repeated."))
     texts = desk.seen()["texts"]
     assert {"weber-friction   ·   P07   ·   session 1", "waiting for the answer", "about 13 min left"} <= set(texts)
-    assert {"block 2 of 4   ·   trial 6 of 80   ·   attempt 2", "test   A/2   level 0.3125 N"} <= set(texts)
+    assert {"block 2 of 4   ·   trial 6 of 80", "test   A/2   level 0.3125 N"} <= set(texts)
     assert {"✓", "late ticks", "0.02 %", "felt", "1.98 N", "repeat: too fast", "Trial 6 is repeated."} <= set(texts)
     tracks = desk.window.track.tracks
     expected = {"A/1": ([1, 5], [0.8, 0.6]), "A/2": ([2, 4], [0.8, 0.4])}
