@@ -294,7 +294,7 @@ class _Client:
             if verb == "subscribe":
                 self._subscribe(**arguments)
             else:
-                result = _VERBS[verb](self._session, **arguments)
+                result = getattr(Verbs(self._session), verb)(**arguments)
             return {"id": number, "ok": True, "result": result}
         except HapticError as error:
             field = str(error).partition(":")[0].partition(" =")[0]
@@ -306,7 +306,7 @@ class _Client:
     def _subscribe(self, interval: float, columns: list[str] | None = None) -> None:
         self._subscription += 1
         if interval > 0.0:
-            _require_columns(self._session, columns)
+            require_columns(self._session, columns)
             arguments = (self._subscription, max(interval, 0.01), columns)
             threading.Thread(target=self._publish, args=arguments, daemon=True).start()
 
@@ -319,7 +319,7 @@ class _Client:
                 rows = session.since(max(tick + 1, session.tick - MAX_ROWS + 1))
                 if len(rows):
                     tick = int(rows["tick"][-1])
-                    self._send({"event": "rows", "rows": _flat(session, rows, columns)})
+                    self._send({"event": "rows", "rows": flat_rows(session, rows, columns)})
             if ended:
                 self._send({"event": "end", "status": session.status, "certificate": session.certificate})
 
@@ -347,100 +347,99 @@ def _response(status: HTTPStatus, text: str, kind: str = "text/plain") -> Respon
 # --- verbs ------------------------------------------------------------------------------------------------------------
 
 
-def _require_columns(session: SessionClient, columns: list[str] | None) -> None:
-    known = _flat(session, session.since(session.tick + 1), None)
+class Verbs:
+    """The verbs of `apps.control.verbs.VERBS` except ``subscribe``: a method for each, whose result is plain data."""
+
+    def __init__(self, session: SessionClient) -> None:
+        self._session = session
+
+    def configure(self, **changes: Any) -> dict[str, int]:
+        """Change the settings; return the first tick with the new ones."""
+        return {"tick": self._session.configure(**changes)}
+
+    def gate(self, open: bool) -> None:  # noqa: A002
+        """Fade the output in or out."""
+        self._session.gate(open)
+
+    def mark(self, marker: int) -> None:
+        """Set the marker of the rows."""
+        self._session.mark(marker)
+
+    def advance(self, seconds: float) -> dict[str, int]:
+        """Run a session in simulated time for `seconds` [s]."""
+        self._session.advance(seconds)
+        return {"tick": self._session.tick}
+
+    def wait(self, seconds: float) -> dict[str, int]:
+        """Wait for `seconds` [s] of the session."""
+        self._session.wait(seconds)
+        return {"tick": self._session.tick}
+
+    def wait_for_button(self, timeout: float = np.inf) -> dict[str, int] | None:
+        """Wait for a press for at most `timeout` [s]."""
+        found = self._session.wait_for_button(timeout)
+        return None if found is None else {"button": found[0], "tick": found[1]}
+
+    def wait_until(
+        self, column: str, above: float = np.inf, below: float = -np.inf, timeout: float = np.inf
+    ) -> dict[str, int] | None:
+        """Wait until a column is above or below a limit, for at most `timeout` [s]."""
+        session = self._session
+        require_columns(session, [column])
+        if np.isinf(above) and np.isinf(below):
+            raise ConfigurationError("above: give above, below or both.")
+
+        def crossed(rows: Rows) -> Any:
+            values = flatten(rows, session.units, session.causality)[column]
+            return (values > above) | (values < below)
+
+        tick = session.wait_until(crossed, timeout)
+        return None if tick is None else {"tick": tick}
+
+    def latest(self, seconds: float, columns: list[str] | None = None) -> dict[str, list[Any]]:
+        """Return the rows of the last `seconds` [s]."""
+        require_columns(self._session, columns)
+        return flat_rows(self._session, self._session.latest(min(seconds, MAX_ROWS / self._session.rate)), columns)
+
+    def since(self, tick: int, columns: list[str] | None = None) -> dict[str, list[Any]]:
+        """Return the rows from `tick` on."""
+        require_columns(self._session, columns)
+        return flat_rows(self._session, self._session.since(tick)[:MAX_ROWS], columns)
+
+    def status(self) -> dict[str, Any]:
+        """Return the state of the run."""
+        session = self._session
+        return {
+            "status": session.status,
+            "tick": session.tick,
+            "time_s": session.time,
+            "rate_hz": session.rate,
+            "device": session.device,
+            "model": session.model,
+            "recording": str(session.folder),
+        }
+
+    def certificate(self) -> dict[str, Any] | None:
+        """Return the timing certificate; None before the end of the run."""
+        return self._session.certificate
+
+    def stop(self) -> None:
+        """End the run in order."""
+        self._session.request_stop()
+
+
+def require_columns(session: SessionClient, columns: list[str] | None) -> None:
+    """Raise `ConfigurationError` unless all `columns` exist."""
+    known = flat_rows(session, session.since(session.tick + 1), None)
     for name in columns or ():
         if name not in known:
             raise ConfigurationError(f"columns: {name[:64]!r} is not one of {', '.join(known)}.")
 
 
-def _flat(session: SessionClient, rows: Rows, columns: list[str] | None) -> dict[str, list[Any]]:
-    """Return the last `MAX_ROWS` rows as lists by column name with unit; values that are not finite are None."""
+def flat_rows(session: SessionClient, rows: Rows, columns: list[str] | None) -> dict[str, list[Any]]:
+    """Return rows as lists by column name with unit; values that are not finite are None."""
     flat = flatten(rows, session.units, session.causality)
     return {name: cells_of(values) for name, values in flat.items() if columns is None or name in columns}
 
 
-def _rows(session: SessionClient, rows: Rows, columns: list[str] | None) -> dict[str, list[Any]]:
-    _require_columns(session, columns)
-    return _flat(session, rows, columns)
-
-
-def _wait(session: SessionClient, seconds: float) -> dict[str, int]:
-    session.wait(seconds)
-    return {"tick": session.tick}
-
-
-def _advance(session: SessionClient, seconds: float) -> dict[str, int]:
-    session.advance(seconds)
-    return {"tick": session.tick}
-
-
-def _wait_for_button(session: SessionClient, timeout: float = np.inf) -> dict[str, int] | None:
-    found = session.wait_for_button(timeout)
-    return None if found is None else {"button": found[0], "tick": found[1]}
-
-
-def _wait_until(
-    session: SessionClient,
-    column: str,
-    above: float | None = None,
-    below: float | None = None,
-    timeout: float = np.inf,
-) -> dict[str, int] | None:
-    _require_columns(session, [column])
-    if above is None and below is None:
-        raise ConfigurationError("above: give above, below or both.")
-
-    def crossed(rows: Rows) -> Any:
-        values = flatten(rows, session.units, session.causality)[column]
-        high = values > above if above is not None else False
-        low = values < below if below is not None else False
-        return np.logical_or(high, low)
-
-    tick = session.wait_until(crossed, timeout)
-    return None if tick is None else {"tick": tick}
-
-
-def _latest(session: SessionClient, seconds: float, columns: list[str] | None = None) -> dict[str, list[Any]]:
-    return _rows(session, session.latest(min(seconds, MAX_ROWS / session.rate)), columns)
-
-
-def _since(session: SessionClient, tick: int, columns: list[str] | None = None) -> dict[str, list[Any]]:
-    return _rows(session, session.since(tick)[:MAX_ROWS], columns)
-
-
-def _status(session: SessionClient) -> dict[str, Any]:
-    return {
-        "status": session.status,
-        "tick": session.tick,
-        "time_s": session.time,
-        "rate_hz": session.rate,
-        "device": session.device,
-        "model": session.model,
-        "recording": str(session.folder),
-        "server_time_s": time.time(),
-    }
-
-
-def _gate(session: SessionClient, open: bool) -> None:  # noqa: A002
-    session.gate(open)
-
-
-_VERBS: dict[str, Callable[..., Any]] = {
-    "configure": lambda session, **changes: {"tick": session.configure(**changes)},
-    "gate": _gate,
-    "mark": lambda session, marker: session.mark(marker),
-    "advance": _advance,
-    "wait": _wait,
-    "wait_for_button": _wait_for_button,
-    "wait_until": _wait_until,
-    "latest": _latest,
-    "since": _since,
-    "status": _status,
-    "certificate": lambda session: session.certificate,
-    "stop": lambda session: session.request_stop(),
-}
-"""Function of every verb except ``subscribe``, called with the session and the arguments."""
-
-_WAITING = {"configure", "advance", "wait", "wait_for_button", "wait_until"}
-"""Verbs that may take longer than a message."""
+_WAITING = {"configure", "advance", "wait", "wait_for_button", "wait_until"}  # may take longer than a message
