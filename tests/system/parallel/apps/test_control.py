@@ -89,7 +89,9 @@ def finished(client, application):
 
 
 def test_every_verb_of_a_session(tmp_path):
-    with controlled(tmp_path, "--hand", "minimum-jerk", "--set", "hand.presses=['2@6']") as (application, address):
+    presses = [f"2@{second}" for second in range(3, 120, 3)]
+    options = ("--hand", "minimum-jerk", "--set", f"hand.presses={presses}")
+    with controlled(tmp_path, *options) as (application, address):
         client = opened(address)
         status = client.result("status")
         assert (status["status"], status["device"], status["model"]) == ("running", "virtual-joystick", "C")
