@@ -140,6 +140,17 @@ def test_every_row_is_reduced_once(ticks):
     assert int(found.sums["ticks"]) == ticks
 
 
+def test_batch_makes_each_run_once():
+    clocks = []
+
+    def factory(clock):
+        clocks.append(clock)
+        return virtual("virtual-joystick", 4, clock)
+
+    run_all([OfflineJob(factory, element(), 0.1)] * 3)
+    assert len(clocks) == 3
+
+
 def test_batch_reduces_the_rows_of_a_recorded_run():
     """The hash of all row bytes computed in the loop equals the hash of the kept rows."""
     job = OfflineJob(functools.partial(virtual, "virtual-joystick", 6), element(), 1.0, reduction=BYTES)
