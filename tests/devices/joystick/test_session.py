@@ -9,6 +9,7 @@ import re
 import select
 import struct
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -682,7 +683,7 @@ def test_largest_force_of_one_effect_is_checked():
 
 def test_emulated_sticks_are_listed_without_looking_at_the_machine(monkeypatch):
     monkeypatch.setattr(finding.hidraw, "hidraw_nodes", lambda root: pytest.fail(f"it looks at {root}"))
-    (stick,) = finding.usb_sticks(emulated_stick("openffboard", hand=STILL))
+    (stick,) = finding.usb_sticks(emulated_stick("openffboard", hand=STILL), Path("/"))
     assert stick.speaks_pid
 
 
