@@ -164,6 +164,28 @@ class SceneInForce:
 
 
 @dataclass(frozen=True)
+class LawInForce:
+    """The law or the model has changed, by a program or a remote control.
+
+    Attributes
+    ----------
+    model : str
+        The model.
+    law : str
+        Name of the law.
+    law_settings : dict
+        Further settings of the law, as in `SessionStarted`.
+    parameters : tuple of Parameter
+        All parameters in force.
+    """
+
+    model: str
+    law: str
+    law_settings: dict[str, Any]
+    parameters: tuple[Parameter, ...]
+
+
+@dataclass(frozen=True)
 class Advised:
     """The parameters in force do not suit the device. ``message`` gives the reason and a remedy."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import threading
 import time
@@ -367,7 +368,7 @@ class SessionClient:
 
     @property
     def model(self) -> str:
-        """Name of the model with which the run began."""
+        """Name of the model in force."""
         return self._about.model
 
     @property
@@ -463,6 +464,8 @@ class SessionClient:
             case say.SessionStarted():
                 self._started, self._trace, self._ended = message, Ring.attach(Path(message.trace)), None
                 self._layout = None
+            case say.LawInForce(model) if self._started is not None:
+                self._started = dataclasses.replace(self._started, model=model)
             case say.Quit():
                 self.quit = True
             case say.Reply():

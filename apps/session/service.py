@@ -111,10 +111,12 @@ class Service:
         self._requester: FrontEnd | None = None
         self._holder: FrontEnd | None = None
         self._scene: Scene | None = None
+        self._law: tuple[str, ...] = ()
 
     def begin(self, session: Session) -> None:
         """Announce a run that is about to start to all front ends and serve it."""
         self.session, self._holder, self._scene = session, None, session.config.scene
+        self._law = law_identity(session.config)
         self._broadcast(self._greeting())
 
     def end(self, message: say.SessionEnded) -> None:
@@ -157,6 +159,12 @@ class Service:
             self._scene = session.config.scene
             self.fronts.broadcast(say.ValuesInForce(values_in_force(session.config)))
             self.fronts.broadcast(say.SceneInForce(self._scene, session.version))
+        if session is not None and law_identity(session.config) != self._law:
+            self._law = law_identity(session.config)
+            config: SessionConfig = session.config
+            change = say.LawInForce(config.session.model, parameters=sliders(config), **law_of(config))
+            for listeners in (self.fronts, self.controls):
+                listeners.broadcast(change)
         if self.mouse is not None:
             self.mouse.refresh()
 
@@ -273,9 +281,19 @@ class Service:
             parameters=sliders(config),
             choices=choices(config),
             hands=hands_to_choose(config.hand),
-            law=config.law["name"],
-            law_settings={name: value for name, value in config.law.items() if name != "name"},
+            **law_of(config),
             laws=laws_to_choose(config.law["name"]),
             about=about(config.causality),
             scene=config.scene,
         )
+
+
+def law_of(config: SessionConfig) -> dict[str, Any]:
+    """Return the name and the further settings of the law, as in `messages.SessionStarted`."""
+    settings = dict(config.law)
+    return {"law": settings.pop("name"), "law_settings": settings}
+
+
+def law_identity(config: SessionConfig) -> tuple[str, ...]:
+    """Return the model and the parts of the law that are no numbers: its name, and the source of a custom law."""
+    return (config.session.model, *(value for value in config.law.values() if isinstance(value, str)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import string
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -459,6 +460,11 @@ class Picture:
     def show_scene(self, scene: Scene | None) -> None:
         """Show another scene of the same run."""
         self._scene = scene
+        self.lay_out()
+
+    def show_model(self, model: str) -> None:
+        """Show another model of the same run."""
+        self._info = replace(self._info, model=model)
         self.lay_out()
 
     def explain(self, entries: tuple[tuple[str, str], ...]) -> None:

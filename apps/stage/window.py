@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,6 +135,14 @@ class StageWindow:
                 self._dirty = True
             case say.SceneInForce():
                 self._coming.append(message)
+            case say.LawInForce(model, _, _, parameters):
+                self._values = {one.key: one.value for one in parameters}
+                if self._started is not None:
+                    self._started = replace(self._started, model=model)
+                    info = from_message(self._started)
+                    self._window.set_caption(f"haptics: {info.title} (stage)")
+                    self.picture.show_model(model)
+                self._dirty = True
             case say.AskShown():
                 self._asked = True
             case say.Quit():

@@ -168,6 +168,17 @@ class SessionPanel(Panel):
         self._show_pending()
         self.allow_start()
 
+    def show_present(self, **entries: str) -> None:
+        """Show other entries of the present run (`KINDS`); pending selections of the user remain."""
+        for kind, name in entries.items():
+            box, followed = self.boxes[kind], self.boxes[kind].currentText() == self._present[kind]
+            if box.findText(name) < 0:
+                box.addItem(name)
+            self._present[kind] = name
+            if followed:
+                box.setCurrentText(name)
+        self._show_pending()
+
     def allow_start(self) -> None:
         """Enable the start button if there is a device to select."""
         self.start.setEnabled(bool(self._choices))

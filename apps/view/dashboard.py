@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6 import QtSvg
 
 from apps.export.writers import Table, write_csv
+from apps.front_ends.messages import LawInForce
 from apps.front_ends.run import RunInfo
 from apps.shared.display import clock, grouped
 from apps.shared.theme import DARK, Theme
@@ -220,6 +221,14 @@ class Places(QtWidgets.QWidget):
         for plot in self.shown:
             plot.show_scene(scene)
             plot.show_values(self._values)
+
+    def show_law(self, message: LawInForce) -> RunInfo:
+        """Update all plots for the law and the model now in force; return the updated data of the run."""
+        self._info = dataclasses.replace(self._info, **vars(message))
+        for plot in self.shown:
+            plot.info = dataclasses.replace(plot.info, **vars(message))
+        self.show_values(self._info.values)
+        return self._info
 
     def show_values(self, values: Mapping[str, float]) -> None:
         """Update all plots for the values now in force (parameter key to value)."""

@@ -276,12 +276,8 @@ class LiveWindow(QtWidgets.QWidget):
         match message:
             case say.SessionStarted():
                 self._begin(message)
-            case say.Preparing(words) if words:
-                notice.show_notice(f"{words[0].upper()}{words[1:]}.", _FAULT_SECONDS)
-            case say.Preparing() if self._advice is not None:
-                notice.show_notice(*self._advice)
-            case say.Preparing():
-                notice.hide()
+            case say.Preparing(words):
+                self._show_preparation(words)
             case say.SessionEnded():
                 self._end(message)
             case say.Refused(words, values):
@@ -292,6 +288,8 @@ class LiveWindow(QtWidgets.QWidget):
                 self._show_values_in_force(values, answered=yours)
             case say.SceneInForce(scene):
                 self.dashboard.places.show_scene(scene)
+            case say.LawInForce():
+                self._show_law(message)
             case say.Captioned(words):
                 self._caption = words
                 self._advise(words)
@@ -302,6 +300,15 @@ class LiveWindow(QtWidgets.QWidget):
             case say.Quit():
                 self._closing = True
                 self.close()
+
+    def _show_preparation(self, words: str) -> None:
+        """Show the activity before the first tick; afterwards, the advice on the run, if any."""
+        if words:
+            self.dashboard.notice.show_notice(f"{words[0].upper()}{words[1:]}.", _FAULT_SECONDS)
+        elif self._advice is not None:
+            self.dashboard.notice.show_notice(*self._advice)
+        else:
+            self.dashboard.notice.hide()
 
     def _advise(self, words: str) -> None:
         self._advice = words, _FAULT_SECONDS if self._caption else _ADVICE_SECONDS
@@ -317,6 +324,14 @@ class LiveWindow(QtWidgets.QWidget):
     def _show_values(self, values: dict[str, float]) -> None:
         self._values |= values
         self.dashboard.places.show_values(self._values)
+
+    def _show_law(self, message: say.LawInForce) -> None:
+        """Show another law or model of the same run."""
+        self._values = {one.key: one.value for one in message.parameters}
+        info = self.dashboard.places.show_law(message)
+        self.setWindowTitle(f"haptics: {info.title}")
+        self.controls.session.show_present(model=info.model, law=info.law)
+        self.controls.set_parameters(info.parameters)
 
     def _begin(self, message: say.SessionStarted) -> None:
         info = from_message(message)

@@ -93,6 +93,24 @@ def test_scene_change_reaches_all_front_ends_once():
     assert looks.told[-1] == msg.SceneInForce(None, 4)
 
 
+def test_law_and_model_changed_by_a_program_reach_all_front_ends_and_remote_controls_once():
+    session, window, control = Running(), Person(), Person()
+    service, _ = served(session, window)
+    service.controls.add(control)
+    control.told.clear()
+    session.configure({"law": {"name": "stribeck"}, "session": {"model": "B"}})
+    for _ in range(2):
+        service.run_periodic_tasks()
+    session.configure({"law": {"name": "stribeck", "kinetic_force": 0.5}})
+    service.run_periodic_tasks()
+    (change,) = window.told
+    assert control.told == [change]
+    assert (change.model, change.law) == ("B", "stribeck")
+    assert change.law_settings.keys() >= {"static_force", "kinetic_force", "stribeck_velocity"}
+    assert {one.key.partition(".")[0] for one in change.parameters} == {"law", "element"}
+    assert "law.force" not in {one.key for one in change.parameters}
+
+
 def test_refusal_goes_to_the_front_end_that_asked():
     session, asks, looks = Running(), Person(), Person()
     service, _ = served(session, asks, looks)

@@ -15,6 +15,8 @@ from apps.front_ends.messages import (
     HandTarget,
     HoldKey,
     Key,
+    LawInForce,
+    Parameter,
     Preparing,
     SceneInForce,
     SessionEnded,
@@ -111,6 +113,19 @@ def test_materials_are_drawn_at_their_places_and_named(stage):
     long = drawn(stage, there, scene=replace(scene, regions=named))
     assert is_there(DARK.text, long[name].reshape(-1, 3))
     assert not is_there(DARK.text, long[name[0], round(at.right) + 3 :].reshape(-1, 3)), "it ends with the column"
+
+
+def test_model_and_level_of_another_law_are_shown(stage):
+    before = drawn(stage, rows(AT, STRETCH))
+    force = Parameter("law.force", 2 * FORCE, 0.0, 10.0, "N")
+    stage.shown.front.send(LawInForce("B", "coulomb", {"force": 2 * FORCE}, (force,)))
+    stage.publish(rows(AT, STRETCH, first=60))
+    after = stage.shot()
+    at = Lines(layout())
+    for line in (at.run, at.law):
+        band = slice(720 - round(line + 9), 720 - round(line - 9)), slice(round(at.left), round(at.right))
+        assert is_there(DARK.text, after[band].reshape(-1, 3)) or is_there(DARK.faint, after[band].reshape(-1, 3))
+        assert (before[band] != after[band]).any()
 
 
 def test_changed_scene_is_drawn_from_its_first_tick(stage):

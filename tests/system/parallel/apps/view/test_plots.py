@@ -13,7 +13,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.front_ends.messages import SceneInForce, ValuesInForce
+from apps.front_ends.messages import LawInForce, Parameter, SceneInForce, ValuesInForce
 from apps.view.history import Column
 from apps.view.plot import Reading
 from haptics import Coulomb
@@ -256,6 +256,27 @@ def test_custom_law_is_drawn_from_its_source(live, rows):
     plot = live.window.dashboard.places.plot("Force over speed")
     speeds, forces = law_drawn(live, plot)
     assert forces == pytest.approx(2.0 + 8.0e-3 * speeds)
+
+
+def test_law_and_model_changed_during_the_run_are_shown(live, rows):
+    publish(live.trace, rows[:600])
+    plot = live.window.dashboard.places.plot("Force over speed")
+    law_drawn(live, plot)
+    controls = live.window.controls
+    controls.session.hand.setCurrentText("minimum-jerk")
+    viscous = Parameter("law.viscosity", 8.0, 0.0, 20.0, "N s/m")
+    force = Parameter("law.force", 2.0, 0.0, 10.0, "N")
+    settings = {"force": 2.0, "viscosity": 8.0}
+    live.receive(LawInForce("B", "coulomb-viscous", settings, (force, viscous)))
+    speeds, forces = law_drawn(live, plot)
+    assert forces == pytest.approx(2.0 + 8.0e-3 * speeds)
+    assert [(slider.key, slider.spin.value()) for slider in controls.sliders] == [
+        ("law.force", 2.0),
+        ("law.viscosity", 8.0),
+    ]
+    assert (controls.session.chosen["law"], controls.session.chosen["model"]) == ("coulomb-viscous", "B")
+    assert controls.session.pending.isHidden() or "law" not in controls.session.pending.text()
+    assert live.window.windowTitle().startswith("haptics: model B on ")
 
 
 def test_recording_has_its_scene_and_its_law():
