@@ -416,6 +416,7 @@ class Verbs:
             "rate_hz": session.rate,
             "device": session.device,
             "model": session.model,
+            "law": session.law,
             "recording": str(session.folder),
         }
 

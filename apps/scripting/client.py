@@ -372,6 +372,11 @@ class SessionClient:
         return self._about.model
 
     @property
+    def law(self) -> dict[str, Any]:
+        """Name and settings of the law in force; in a scene, those of its background."""
+        return {"name": self._about.law, **self._about.law_settings}
+
+    @property
     def causality(self) -> str:
         """Causality of the device: ``impedance`` or ``admittance``."""
         return self._about.causality
@@ -464,8 +469,12 @@ class SessionClient:
             case say.SessionStarted():
                 self._started, self._trace, self._ended = message, Ring.attach(Path(message.trace)), None
                 self._layout = None
-            case say.LawInForce(model) if self._started is not None:
-                self._started = dataclasses.replace(self._started, model=model)
+            case say.LawInForce(model, law, settings) if self._started is not None:
+                self._started = dataclasses.replace(self._started, model=model, law=law, law_settings=settings)
+            case say.ValuesInForce(values) if self._started is not None:
+                self._started.law_settings.update(
+                    (key.removeprefix("law."), value) for key, value in values.items() if key.startswith("law.")
+                )
             case say.Quit():
                 self.quit = True
             case say.Reply():

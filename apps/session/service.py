@@ -159,14 +159,18 @@ class Service:
             self._scene = session.config.scene
             self.fronts.broadcast(say.ValuesInForce(values_in_force(session.config)))
             self.fronts.broadcast(say.SceneInForce(self._scene, session.version))
-        if session is not None and law_identity(session.config) != self._law:
-            self._law = law_identity(session.config)
-            config: SessionConfig = session.config
+        if session is not None:
+            self._announce_law(session.config)
+        if self.mouse is not None:
+            self.mouse.refresh()
+
+    def _announce_law(self, config: SessionConfig) -> None:
+        """Send the law and the model to all front ends if they have changed."""
+        if law_identity(config) != self._law:
+            self._law = law_identity(config)
             change = say.LawInForce(config.session.model, parameters=sliders(config), **law_of(config))
             for listeners in (self.fronts, self.controls):
                 listeners.broadcast(change)
-        if self.mouse is not None:
-            self.mouse.refresh()
 
     def handle_loss(self) -> None:
         """Report a lost front end.
@@ -220,7 +224,9 @@ class Service:
                 case "configure":
                     session.configure(arguments["tables"])
                     result = {"version": session.version}
-                    self.fronts.broadcast(say.ValuesInForce(values_in_force(session.config)), but=front)
+                    for listeners in (self.fronts, self.controls):
+                        listeners.broadcast(say.ValuesInForce(values_in_force(session.config)))
+                    self._announce_law(session.config)
                 case "gate":
                     session.gate(not arguments["open"])
                 case "mark":
@@ -244,7 +250,8 @@ class Service:
             return
         values = values_in_force(session.config)
         front.send(say.ValuesInForce(values, yours=True))
-        self.fronts.broadcast(say.ValuesInForce(values), but=front)
+        for listeners in (self.fronts, self.controls):
+            listeners.broadcast(say.ValuesInForce(values), but=front)
 
     def _hold(self, front: FrontEnd, session: Session, at: float | None) -> None:
         """Set or release the dead-man's key.

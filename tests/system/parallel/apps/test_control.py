@@ -18,7 +18,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from apps.control.verbs import MAX_BYTES, VERBS, schema
+from apps.control.verbs import MAX_BYTES, VERBS, RequestError, parse, schema
 from apps.verification import examine
 from haptics.recording.checks import OK
 from haptics.recording.recording import Recording
@@ -97,6 +97,7 @@ def test_every_verb_of_a_session(tmp_path):
         assert (status["status"], status["device"], status["model"]) == ("running", "virtual-joystick", "C")
         first = client.result("configure", law={"name": "coulomb", "force": 4.0}, gate=True)["tick"]
         second = client.result("configure", law="stribeck", element={"stiffness": 3000.0})["tick"]
+        assert client.result("status")["law"]["name"] == "stribeck"
         client.result("mark", marker=7)
         client.result("gate", open=False)
         client.result("gate", open=True)
@@ -306,13 +307,15 @@ class Browser:
 def test_page_shows_and_stops_the_run(tmp_path):
     with ExitStack() as stack:
         application, address = stack.enter_context(controlled(tmp_path, "--hand", "minimum-jerk"))
-        opened(address)
+        client = opened(address)
         browser = Browser(stack, tmp_path / "browser")
         browser.call("Page.navigate", url=f"http://{address}/#{SECRET}")
         browser.await_value("document.getElementById('state')?.textContent", "running")
         browser.await_value("rows.length > 100", True)
         drawn = "document.getElementById('path').getContext('2d').getImageData(0, 0, 600, 300).data.some((x) => x > 0)"
         browser.await_value(drawn, True)
+        client.result("configure", law={"name": "stribeck", "static_force": 3.75})
+        browser.await_value("/stribeck: .*static force 3.75/.test(document.getElementById('facts').textContent)", True)
         browser.value("document.getElementById('stop').click()")
         browser.await_value("document.getElementById('state').textContent", "stopped")
         assert "fit" in browser.value("document.getElementById('facts').textContent")
@@ -344,6 +347,27 @@ def test_client_of_the_examples(program, arguments, tmp_path):
         assert done.returncode == 0, done.stderr
         assert "device: virtual-joystick" in done.stdout
         assert application.application.wait(30) == 0
+
+
+def test_published_schema_accepts_exactly_the_messages_that_the_server_accepts():
+    validators = pytest.importorskip("jsonschema.validators")
+    validators.Draft202012Validator.check_schema(schema())
+    validator = validators.Draft202012Validator(json.loads(json.dumps(schema())))
+    generator = random.Random(11)
+    accepted = 0
+    for text in (hostile(generator) for _ in range(3000)):
+        try:
+            message = json.loads(text, parse_constant=lambda name: None)
+        except (ValueError, RecursionError):
+            message = None  # no JSON: there is nothing to validate
+        try:
+            parse(text)
+            ok = True
+        except RequestError:
+            ok = False
+        accepted += ok
+        assert ok == (message is not None and validator.is_valid(message)), text
+    assert 50 < accepted < 2500
 
 
 def test_schema_of_the_documentation_is_current():

@@ -40,9 +40,13 @@ def test_steps_changes_and_marks_hold_from_the_next_tick(simulated):
     assert simulated.configure(law=haptics.Coulomb(5.0)) == 501
     simulated.mark(7)
     simulated.advance(0.5)
-    assert simulated.configure(law="stribeck") == 1001
+    assert simulated.law == {"name": "coulomb", "force": 5.0}
+    assert simulated.configure(law="stribeck", model="B") == 1001
+    assert (simulated.model, "force" in simulated.law) == ("B", False)
+    assert simulated.configure(model="C") == 1001
     simulated.advance(0.25)
     assert simulated.configure(law={"viscosity": 2.0}, element={"stiffness": 3000.0}) == 1251
+    assert (simulated.law["name"], simulated.law["viscosity"]) == ("stribeck", 2.0)
     simulated.wait(0.25)
     rows = simulated.since(0)
     assert np.array_equal(rows["tick"], np.arange(1501))
