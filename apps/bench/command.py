@@ -78,6 +78,12 @@ BENCHMARKS: dict[str, Benchmark] = {
         "(only if named)",
         None,
     ),
+    "script": Benchmark(
+        "script:run",
+        "punctuality of the servo beside scripts that block, compute or are stopped, as ratios to none; time to the "
+        "safe output when a script ends; delay of random changes (only if named)",
+        None,
+    ),
 }
 """Benchmarks by name, in the order of execution."""
 
@@ -105,7 +111,7 @@ class Option:
     text: str
 
 
-_TURNS = ("servo", "stream")
+_TURNS = ("servo", "stream", "script")
 """Benchmarks with real-time slices."""
 
 _LONG = ("soak", "hours")
@@ -124,6 +130,7 @@ OPTIONS = (
     Option("scheduling", "CLASS", str, _TURNS, "auto, fifo or other, for both candidates (auto)"),
     Option("cpu", "N", int, _TURNS, "the processor that both candidates stay on (any)"),
     Option("stream", "KIND", str, ("stream",), "in turns with none: udp, websocket or both (both)"),
+    Option("changes", "N", int, ("script",), "number of random changes of the settings (1000)"),
     Option(
         "view",
         "WHEN",

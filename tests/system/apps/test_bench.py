@@ -234,6 +234,22 @@ def test_stream_benchmark_runs_with_both_streams(compiled_kernels, tmp_path, mon
     assert not list(tmp_path.iterdir())
 
 
+def test_script_benchmark_measures_scripts_ends_and_changes(compiled_kernels, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    status = cli.main(["bench", "script", "--duration", "5", "--changes", "30", "--json"])
+    output, words = capsys.readouterr()
+    assert status == 0, words
+    result = json.loads(output)
+    assert list(result["scripts"]) == ["waits", "blocks", "computes", "stopped"]
+    for one in (result["without"], *result["scripts"].values()):
+        assert one["ticks"] + one["skipped"] == pytest.approx(1000, abs=1)
+    assert all(0.0 < one["p50_ms"] <= one["max_ms"] for one in result["ends"].values())
+    changes = result["changes"]
+    assert (changes["mismatches"], changes["wrong_ticks"], changes["verdict"]) == (0, 0, "ok")
+    assert 0.0 < changes["delay_ms"]["p50"] <= changes["delay_ms"]["p99"]
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.fixture
 def shown(screen, monkeypatch):
     monkeypatch.setenv("DISPLAY", screen.environment["DISPLAY"])
