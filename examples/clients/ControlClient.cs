@@ -1,4 +1,4 @@
-// Remote control of a session from C# (.NET 6 or Unity 2022): ControlClient HOST:PORT TOKEN
+// Remote control of a session from C# (.NET, Mono, Unity): ControlClient HOST:PORT TOKEN
 // Start the session with: haptics run --device virtual-joystick --headless --control websocket
 using System;
 using System.IO;
@@ -21,9 +21,9 @@ public sealed class ControlClient : IDisposable
     // Sends a request such as ("mark", "\"marker\": 1") and returns the JSON text of its reply.
     public async Task<string> Request(string verb, string fields = "")
     {
-        string id = (++count).ToString();
-        string text = "{\"id\": " + id + ", \"verb\": \"" + verb + "\"" + (fields == "" ? "" : ", " + fields) + "}";
-        await socket.SendAsync(Encoding.UTF8.GetBytes(text), WebSocketMessageType.Text, true, CancellationToken.None);
+        string id = (++count).ToString(), text = "{\"id\": " + id + ", \"verb\": \"" + verb + "\"" + (fields == "" ? "" : ", " + fields) + "}";
+        var message = new ArraySegment<byte>(Encoding.UTF8.GetBytes(text));
+        await socket.SendAsync(message, WebSocketMessageType.Text, true, CancellationToken.None);
         while (true)
         {
             string reply = await Receive();
@@ -33,25 +33,28 @@ public sealed class ControlClient : IDisposable
 
     private async Task<string> Receive()
     {
-        var buffer = new byte[65536];
-        using var message = new MemoryStream();
+        var (buffer, message) = (new ArraySegment<byte>(new byte[65536]), new MemoryStream());
         WebSocketReceiveResult part;
         do
         {
             part = await socket.ReceiveAsync(buffer, CancellationToken.None);
-            message.Write(buffer, 0, part.Count);
+            message.Write(buffer.Array, 0, part.Count);
         } while (!part.EndOfMessage);
         return Encoding.UTF8.GetString(message.ToArray());
     }
 
     public void Dispose() => socket.Dispose();
 
-    public static async Task Main(string[] arguments)
+    public static void Main(string[] arguments) => Run(arguments[0], arguments[1]).GetAwaiter().GetResult();
+    private static async Task Run(string address, string token)
     {
-        using var session = new ControlClient();
-        await session.Connect(arguments[0], arguments[1]);
-        Console.WriteLine(await session.Request("configure", "\"law\": {\"name\": \"coulomb\", \"force\": 4.0}, \"gate\": true"));
-        Console.WriteLine(await session.Request("wait", "\"seconds\": 1.0"));
-        Console.WriteLine(await session.Request("stop"));
+        using (var session = new ControlClient())
+        {
+            await session.Connect(address, token);
+            Console.WriteLine(await session.Request("status"));
+            Console.WriteLine(await session.Request("configure", "\"law\": {\"name\": \"coulomb\", \"force\": 4.0}, \"gate\": true"));
+            Console.WriteLine(await session.Request("wait", "\"seconds\": 1.0"));
+            await session.Request("stop");
+        }
     }
 }

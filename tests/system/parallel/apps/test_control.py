@@ -370,5 +370,19 @@ def test_published_schema_accepts_exactly_the_messages_that_the_server_accepts()
     assert 50 < accepted < 2500
 
 
+@pytest.mark.skipif(not shutil.which("mcs") or not shutil.which("mono"), reason="Mono is not installed (mono-mcs)")
+def test_client_in_csharp(tmp_path):
+    program = str(tmp_path / "client.exe")
+    subprocess.run(["mcs", "-r:System.Net.Http", f"-out:{program}", str(CLIENTS / "ControlClient.cs")], check=True)
+    with controlled(tmp_path, "--hand", "minimum-jerk") as (application, address):
+        opened(address)
+        done = subprocess.run(
+            ["mono", program, address, SECRET], capture_output=True, text=True, timeout=100, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count('"ok":true') == 3
+        assert application.application.wait(30) == 0
+
+
 def test_schema_of_the_documentation_is_current():
     assert json.loads((ROOT / "docs" / "control.schema.json").read_text()) == json.loads(json.dumps(schema()))
