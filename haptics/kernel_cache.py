@@ -84,16 +84,11 @@ def fingerprint(function: Callable[..., Any]) -> str:
     """
     digest = hashlib.sha256()
     words = [f"format {_FORMAT} numba {numba.__version__} numpy {np.__version__} python {sys.version_info[:2]}"]
-    waiting: list[Any] = [function]
-    seen: set[int] = set()
-    while waiting:  # every function that is reachable from `function`, each once
-        current = waiting.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
+    reached: list[Any] = [function]
+    for current in reached:  # grows while it is traversed
         words += [f"{current.__module__}.{current.__qualname__}", repr((current.__defaults__, current.__kwdefaults__))]
         words += _code(current.__code__, current.__doc__)
-        words += [f"{name}={_value(value, waiting)}" for name, value in _used(current)]
+        words += [f"{name}={_value(value, reached)}" for name, value in _used(current)]
     for word in words:
         digest.update(word.encode())
         digest.update(b"\0")
@@ -146,21 +141,29 @@ def _version(module: types.ModuleType) -> str:
     return importlib.metadata.version(package) if package in {"numpy", "numba", "llvmlite"} else ""
 
 
-def _value(value: Any, waiting: list[Any]) -> str:
-    """Describe a value that a kernel uses; append functions to `waiting`."""
+def _number(function: Any, reached: list[Any]) -> int:
+    """Return the index of `function` in `reached`, to which a new function is appended.
+
+    The index distinguishes which of several closures of one factory a kernel uses.
+    """
+    if function not in reached:
+        reached.append(function)
+    return reached.index(function)
+
+
+def _value(value: Any, reached: list[Any]) -> str:
+    """Describe a value that a kernel uses; append functions to `reached`."""
     if isinstance(value, Dispatcher):
-        waiting.append(value.py_func)
-        return f"kernel {value.py_func.__qualname__} {sorted(map(repr, value.targetoptions.items()))}"
+        options = sorted(map(repr, value.targetoptions.items()))
+        return f"kernel {_number(value.py_func, reached)} {value.py_func.__qualname__} {options}"
     if isinstance(value, _Intrinsic):
-        waiting.append(value._defn)
-        return "intrinsic"
+        return f"intrinsic {_number(value._defn, reached)}"
     if isinstance(value, types.FunctionType):
-        waiting.append(value)
-        return "function"
+        return f"function {_number(value, reached)}"
     if isinstance(value, np.ndarray):
         return f"{value.dtype!r} {value.shape} {value.tobytes().hex()}"
     if isinstance(value, tuple):
-        return f"({', '.join(_value(item, waiting) for item in value)})"
+        return f"({', '.join(_value(item, reached) for item in value)})"
     if isinstance(value, bool | int | float | complex | str | None | np.generic | np.dtype | numba.types.Type):
         return repr(value)
     if isinstance(value, type):

@@ -17,7 +17,7 @@ from numba.core.dispatcher import Dispatcher
 
 from haptics import kernel_cache
 from haptics.friction import custom_law as law_source
-from haptics.jit import LEVEL_ARGUMENTS, compile_level
+from haptics.jit import LEVEL_ARGUMENTS, compile_level, kernel
 from haptics.kernel_cache import KernelCache, fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,6 +123,19 @@ def test_fingerprint_covers_called_kernels(pair, edit):
 )
 def test_fingerprint_ignores_docstrings_and_unused_names(pair, edit):
     assert pair.fingerprint() == pair.fingerprint(edit)
+
+
+def test_fingerprint_covers_which_closure_is_used_where():
+    def scaled(gain):
+        return kernel(lambda x: gain * x)
+
+    def summed(first, second):
+        return kernel(lambda x: first(x) + second(first(x)))
+
+    one, two = scaled(1.0), scaled(2.0)
+    uses = [(one, two), (two, one), (one, one)]
+    made = [summed(summed(*pair), summed(two, one)).py_func for pair in uses]
+    assert len({fingerprint(function) for function in made}) == len(uses)
 
 
 def test_unsupported_global_is_refused(pair):
