@@ -150,29 +150,6 @@ def control_position(s: Any, weights: Any, past: Any) -> tuple[float, float]:
     return t1, t2
 
 
-@kernel
-def recall_force(s: Any, weights: Any, past: Any) -> tuple[float, float, float, float]:
-    """Return the torque of C_F from past errors [N m] and the factors of the present error [m]; (7b), (9).
-
-    The two parts are separate for loops in which the present force depends on the present torque.
-    """
-    t1 = weighted_past(weights, past[0], s.force_now, 0.0) + s.force_integral * s.force_sum[0]
-    t2 = weighted_past(weights, past[1], s.force_now, 0.0) + s.force_integral * s.force_sum[1]
-    a, b, _, _ = frame_jacobian(s.links, s.plane, s.measured_angle[0], s.measured_angle[1])
-    gain = weights[0] + s.force_integral * s.period
-    return t1, t2, gain * a, gain * b
-
-
-@kernel
-def remember_force(s: Any, past: Any) -> None:
-    """Store the present force error in the history of C_F."""
-    error = s.target_force - s.measured_force
-    a, b, _, _ = frame_jacobian(s.links, s.plane, s.measured_angle[0], s.measured_angle[1])
-    past[0, s.force_now], past[1, s.force_now] = a * error, b * error
-    s.force_sum[0] += s.period * a * error
-    s.force_sum[1] += s.period * b * error
-
-
 ELASTIC_FORCE, SAMPLED_FORCE, SOLVED_FORCE = 0, 1, 2
 
 SENSORS = {"elastic": ELASTIC_FORCE, "sampled": SAMPLED_FORCE, "solved": SOLVED_FORCE}
@@ -221,39 +198,45 @@ def _torque_to_force(s: Any, drives: Rows) -> tuple[float, float, float]:
 
 
 @kernel
-def _sense(s: Any, drives: Rows, t1: float, t2: float, k1: float, k2: float) -> float:
-    """Return the force that is fed back [N] if the drive torques are t + k (F_d - F)."""
-    if s.sensor == SAMPLED_FORCE:
-        return float(s.contact_force)
-    if s.sensor == SOLVED_FORCE:
-        F, a, b = _torque_to_force(s, drives)
-        through = a * k1 + b * k2
-        return float((F + a * t1 + b * t2 + through * s.target_force) / (1.0 + through))
-    x, v, _ = contact_motion(s)
-    return float(s.contact_damping * v + s.contact_stiffness * x)
-
-
-@kernel
 def run_loop(loop: Rows, drives: Rows, wp: Any, past_p: Any, wf: Any, past_f: Any, results: Rows) -> int:
     """Run the loop `loop[0]` for up to ``len(results)`` samples; return the number of samples completed.
 
     The arm is held at its measured position along the surface. The run ends early when a joint is faster than
     1000 rad/s. ``wp``, (n,), and ``wf``, (m,), are the weights of the laws; ``past_p``, (2, n), and ``past_f``, (2, m),
     their histories.
+
+    The torque of C_F, (7b) and (9), is t + k (F_d - F): t from the past errors [N m], and the factors k of the present
+    error [m] separate, because the present force F may depend on the present torque.
     """
     s = loop[0]
     u, w = np.zeros(2), np.zeros(4)
     for k in range(len(results)):
         for i in range(2):
             s.measured_angle[i] = encoder_angle(drives[i], s.angle[i], s.rotor[i])
+        q1, q2 = s.measured_angle[0], s.measured_angle[1]
         if k == 0:
-            s.target_along = frame_position(s, s.measured_angle[0], s.measured_angle[1])[1]
+            s.target_along = frame_position(s, q1, q2)[1]
             s.start_along = frame_position(s, s.angle[0], s.angle[1])[1]
         p1, p2 = control_position(s, wp, past_p)
-        t1, t2, k1, k2 = recall_force(s, wf, past_f)
-        F = s.measured_force = _sense(s, drives, p1 + t1, p2 + t2, k1, k2)
-        remember_force(s, past_f)
-        s.torque[0], s.torque[1] = p1 + t1 + k1 * (s.target_force - F), p2 + t2 + k2 * (s.target_force - F)
+        t1 = p1 + (weighted_past(wf, past_f[0], s.force_now, 0.0) + s.force_integral * s.force_sum[0])
+        t2 = p2 + (weighted_past(wf, past_f[1], s.force_now, 0.0) + s.force_integral * s.force_sum[1])
+        jx, jy, _, _ = frame_jacobian(s.links, s.plane, q1, q2)
+        gain = wf[0] + s.force_integral * s.period
+        k1, k2 = gain * jx, gain * jy
+        if s.sensor == SAMPLED_FORCE:
+            s.measured_force = s.contact_force
+        elif s.sensor == SOLVED_FORCE:
+            F, a, b = _torque_to_force(s, drives)
+            through = a * k1 + b * k2
+            s.measured_force = (F + a * t1 + b * t2 + through * s.target_force) / (1.0 + through)
+        else:
+            x, v, _ = contact_motion(s)
+            s.measured_force = s.contact_damping * v + s.contact_stiffness * x
+        error = s.target_force - s.measured_force
+        past_f[0, s.force_now], past_f[1, s.force_now] = jx * error, jy * error
+        s.force_sum[0] += s.period * jx * error
+        s.force_sum[1] += s.period * jy * error
+        s.torque[0], s.torque[1] = t1 + k1 * error, t2 + k2 * error
         s.position_now = s.position_now + 1 if s.position_now + 1 < len(wp) else 0
         s.force_now = s.force_now + 1 if s.force_now + 1 < len(wf) else 0
         r = results[k]
@@ -262,7 +245,7 @@ def run_loop(loop: Rows, drives: Rows, wp: Any, past_p: Any, wf: Any, past_f: An
         for i in range(2):
             r.torque[i], r.angle[i], r.rotor[i], r.speed[i] = s.torque[i], s.angle[i], s.rotor[i], s.speed[i]
             r.load[i], r.friction[i], r.sticking[i] = s.load[i], s.friction[i], s.sticking[i]
-        u[0], u[1] = s.torque[0] / drives[0].ratio, s.torque[1] / drives[1].ratio
+            u[i] = s.torque[i] / drives[i].ratio
         for _ in range(s.substeps):
             step_plant(s, drives, u, w)
         if not max(abs(s.speed[0]), abs(s.speed[1])) < _RUNAWAY:
@@ -349,12 +332,10 @@ def simulate_hybrid(
         )
     loop = np.zeros(1, LOOP)
     rows = new_plant(loop, links, drives, surface, start, control.holds_weight)
-    loop["period"], loop["holds_weight"] = control.period, control.holds_weight
+    loop["period"], loop["holds_weight"], loop["target_force"] = control.period, control.holds_weight, force
     loop["position_integral"] = getattr(control.position, "integral", 0.0)
     loop["force_integral"] = getattr(control.force, "integral", 0.0)
-    loop["sensor"], loop["substeps"] = SENSORS[sensor], substeps
-    loop["step"] = control.period / substeps
-    loop["target_force"] = force
+    loop["sensor"], loop["substeps"], loop["step"] = SENSORS[sensor], substeps, control.period / substeps
     for drive, joint in zip(drives, mobilities(loop, rows), strict=True):
         motor = drive.motor
         shaft = joint * drive.ratio**2 if drive.coupling == "rigid" else control.period / substeps / motor.inertia

@@ -22,7 +22,7 @@ from devices.arm.body import ArmBody
 from devices.arm.mechanics.drive import DRIVE
 from devices.arm.mechanics.linkage import flange_angle, inverse, jacobian, position
 from devices.arm.mechanics.plant import PLANT, step_plant
-from devices.arm.servo.kernels import SERVO, servo_start, servo_step
+from devices.arm.servo.kernels import SERVO, servo_start
 from devices.arm.servo.linear import Grip, ServoedArm, least_mass
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
@@ -34,7 +34,7 @@ from devices.virtual.wrench import WrenchSettings
 from haptics.clock import Clock
 from haptics.device import Causality, Channel, DeviceSpec
 from haptics.errors import ConfigurationError
-from haptics.jit import kernel, merged_kernel
+from haptics.jit import call_part, kernel, merged_kernel
 from haptics.records import Rows, fields
 from haptics.settings import bounded, build, documented
 
@@ -197,7 +197,7 @@ def _advance(s: Any, steps: int) -> None:
             part = k / count
             s.servo.command[0] = s.angle_command[0] + part * way_1
             s.servo.command[1] = s.angle_command[1] + part * way_2
-            servo_step(s.servo)
+            call_part(s.servo.step, s.servo, 0.0, 0.0)
             s.motor_torque[0], s.motor_torque[1] = s.servo.torque[0], s.servo.torque[1]
         move_body(s, k / count, rate)
     plant.pull_handle(s, 1.0, rate)

@@ -271,15 +271,6 @@ def linearise_elastic(c: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any) ->
 
 
 @inlined_kernel
-def prepare(c: Any, r: Any) -> None:
-    """Compute the motor's part of row `r` with the model of the servo law."""
-    if c.feed == ELASTIC or c.feedback == MODEL_BASED:
-        feed_elastic(c.joint, r)
-    else:
-        feed_rigid(c.joint, r)
-
-
-@inlined_kernel
 def track(c: Any, r: Any, q: Any, omega: Any) -> Any:
     """Return the motor torque [N m] with feedback of the motor's velocity or without feedback; (16)-(18).
 

@@ -270,26 +270,19 @@ def _broken_twist(law: Any, tau: float) -> _Triple:
 
 
 @kernel
-def _guess(law: Any, y: float) -> float:
-    """Return the initial value of the search for the x with y = f(x)."""
-    p = law.numbers
-    if law.kind == KNEE:  # left of the root of a concave function
-        return math.copysign(p[0] * max(abs(y) - p[1], 0.0), y)
-    if law.kind == LAGGING:
-        r = 3.0 * abs(y) / (p[0] * p[1])
-        z = r + 3.0 if r > 0.5 else math.sqrt(math.sqrt(24.0 * r))
-        x = z * p[1] / 3.0
-        return math.copysign(min(x, abs(y) / p[2]) if p[2] > 0.0 else x, y)
-    return 0.0
-
-
-@kernel
 def _inverse(law: Any, y: float) -> _Triple:
     """Return the x with y = f(x) of an increasing function and its derivatives, to machine precision.
 
     Newton's method inside a bracket that every step narrows. Steps are not limited until both sides are bracketed.
     """
-    low, high, x, last = -math.inf, math.inf, _guess(law, y), math.inf
+    p, x = law.numbers, 0.0
+    if law.kind == KNEE:  # left of the root of a concave function
+        x = math.copysign(p[0] * max(abs(y) - p[1], 0.0), y)
+    elif law.kind == LAGGING:
+        r = 3.0 * abs(y) / (p[0] * p[1])
+        x = (r + 3.0 if r > 0.5 else math.sqrt(math.sqrt(24.0 * r))) * p[1] / 3.0
+        x = math.copysign(min(x, abs(y) / p[2]) if p[2] > 0.0 else x, y)
+    low, high, last = -math.inf, math.inf, math.inf
     for _ in range(200):
         f, f1, _f2 = _knee_twist(law, x) if law.kind == KNEE else _lagging_torque(law, x)
         if f == y or math.isnan(f):

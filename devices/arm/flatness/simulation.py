@@ -6,15 +6,24 @@ A motion is an array (n, 5): the angle or coordinate and its first four derivati
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from devices.arm.flatness.joint import JOINT, ElasticJoint, ServoLaw, motion_rows, prepare, servo_torque
+from devices.arm.flatness.joint import (
+    ELASTIC,
+    JOINT,
+    MODEL_BASED,
+    ElasticJoint,
+    ServoLaw,
+    feed_elastic,
+    feed_rigid,
+    motion_rows,
+    servo_torque,
+)
 from devices.arm.flatness.laws import Values, evaluate_friction, finite, gear_torque
 from haptics.errors import ConfigurationError
-from haptics.jit import inlined_kernel, kernel
+from haptics.jit import kernel
 from haptics.records import Rows
 from haptics.settings import bounded, check, documented
 
@@ -73,60 +82,48 @@ STATE = np.dtype([(name, "<f8") for name in _STATES])
 """State of a joint: link angle and velocity, motor angle and velocity, motor torque and torque in the gearbox."""
 
 
-@inlined_kernel
-def _accelerations(p: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any, tau: Any) -> tuple[Any, Any]:
-    """Return the accelerations of link and motor [rad/s^2]; (2), (1)."""
-    j = p.joint
-    E, _E1, _E2 = gear_torque(j.stiffness, theta / j.gear_ratio - q)
-    F, _F1, _F2 = evaluate_friction(j.friction, w)
-    link = (E - r.load - F + p.disturbance) / (p.inertia_ratio * r.inertia)
-    return link, (tau - E / j.gear_ratio) / j.motor_inertia
-
-
 @kernel
 def run_joint(plants: Rows, controls: Rows, rows: Rows, period: float, hold: int, states: Rows) -> None:
     """Simulate the joint `plants[0]` under the servo law in `controls`, and fill `states`, (n,).
 
-    The method is the fourth-order Runge-Kutta method. `rows`, (2 n - 1,) of dtype `FLAT`, are the reference at every
-    half `period` [s]. The torque is held for `hold` periods; with 0 it follows time and state without delay. The
-    initial state is `states[0]`.
+    The accelerations of link and motor are (2), (1), the method is the fourth-order Runge-Kutta method. `rows`,
+    (2 n - 1,) of dtype `FLAT`, are the reference at every half `period` [s]. The torque is held for `hold` periods;
+    with 0 it follows time and state without delay. The initial state is `states[0]`.
     """
-    p, c, s = plants[0], controls[0], states[0]
+    p, c, j, s, T = plants[0], controls[0], plants[0].joint, states[0], period
     q, w, theta, omega = s.position, s.velocity, s.motor_angle, s.motor_velocity
     for i in range(len(rows)):
-        prepare(c, rows[i])
+        if c.feed == ELASTIC or c.feedback == MODEL_BASED:
+            feed_elastic(c.joint, rows[i])
+        else:
+            feed_rigid(c.joint, rows[i])
     tau = servo_torque(c, rows[0], q, w, theta, omega)
-    T, half = period, 0.5 * period
     for k in range(len(states)):
-        r0 = rows[2 * k]
         if hold == 0 or k % hold == 0:
-            tau = servo_torque(c, r0, q, w, theta, omega)
+            tau = servo_torque(c, rows[2 * k], q, w, theta, omega)
         s = states[k]
         s.position, s.velocity, s.motor_angle, s.motor_velocity, s.motor_torque = q, w, theta, omega, tau
-        s.gear_torque, _E1, _E2 = gear_torque(p.joint.stiffness, theta / p.joint.gear_ratio - q)
+        s.gear_torque, _E1, _E2 = gear_torque(j.stiffness, theta / j.gear_ratio - q)
         if k == len(states) - 1:
             break
-        r1, r2 = rows[2 * k + 1], rows[2 * k + 2]
-        a1, m1 = _accelerations(p, r0, q, w, theta, omega, tau)
-        w2, o2 = w + half * a1, omega + half * m1
-        q2, t2 = q + half * w, theta + half * omega
-        if hold == 0:
-            tau = servo_torque(c, r1, q2, w2, t2, o2)
-        a2, m2 = _accelerations(p, r1, q2, w2, t2, o2, tau)
-        w3, o3 = w + half * a2, omega + half * m2
-        q3, t3 = q + half * w2, theta + half * o2
-        if hold == 0:
-            tau = servo_torque(c, r1, q3, w3, t3, o3)
-        a3, m3 = _accelerations(p, r1, q3, w3, t3, o3, tau)
-        w4, o4 = w + T * a3, omega + T * m3
-        q4, t4 = q + T * w3, theta + T * o3
-        if hold == 0:
-            tau = servo_torque(c, r2, q4, w4, t4, o4)
-        a4, m4 = _accelerations(p, r2, q4, w4, t4, o4, tau)
-        q += T / 6.0 * (w + 2.0 * w2 + 2.0 * w3 + w4)
-        theta += T / 6.0 * (omega + 2.0 * o2 + 2.0 * o3 + o4)
-        w += T / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
-        omega += T / 6.0 * (m1 + 2.0 * m2 + 2.0 * m3 + m4)
+        q1, w1, theta1, omega1 = q, w, theta, omega  # state at a stage, and the sums of the rates of all stages
+        dq, dw, dtheta, domega = 0.0, 0.0, 0.0, 0.0
+        for stage in range(4):
+            r, weight = rows[2 * k + (stage + 1) // 2], 2.0 if 0 < stage < 3 else 1.0
+            if stage > 0 and hold == 0:
+                tau = servo_torque(c, r, q1, w1, theta1, omega1)
+            E, _E1, _E2 = gear_torque(j.stiffness, theta1 / j.gear_ratio - q1)
+            F, _F1, _F2 = evaluate_friction(j.friction, w1)
+            link = (E - r.load - F + p.disturbance) / (p.inertia_ratio * r.inertia)
+            motor = (tau - E / j.gear_ratio) / j.motor_inertia
+            dq, dtheta = dq + weight * w1, dtheta + weight * omega1
+            dw, domega = dw + weight * link, domega + weight * motor
+            step = T if stage == 2 else 0.5 * T
+            q1, theta1, w1, omega1 = q + step * w1, theta + step * omega1, w + step * link, omega + step * motor
+        q += T / 6.0 * dq
+        theta += T / 6.0 * dtheta
+        w += T / 6.0 * dw
+        omega += T / 6.0 * domega
 
 
 @dataclass(frozen=True)

@@ -215,9 +215,10 @@ class Links(ABC):
     def linkage(self) -> SerialTwoLink | FiveBar:
         """Kinematics of the links."""
 
+    @property
     @abstractmethod
-    def fill_masses(self, record: NDArray[Any]) -> None:
-        """Write the inertial parameters into a record, (1,) of dtype `LINKS`."""
+    def coefficients(self) -> dict[str, Any]:
+        """Inertial parameters by field of a record of dtype `LINKS`."""
 
     def fill(self, record: NDArray[Any], placed: PlacedLinkage | None = None) -> None:
         """Write the arm into a record, (1,) of dtype `LINKS`, or a field of that type in another record.
@@ -230,7 +231,8 @@ class Links(ABC):
             Placement of the same linkage and side of its elbows; by default upright with the left motor in the origin.
         """
         record["linkage"] = (placed or PlacedLinkage(self.linkage)).record
-        self.fill_masses(record)
+        for name, value in self.coefficients.items():
+            record[name] = value
 
     def terms(self, angles: ArrayLike, speeds: ArrayLike = (0.0, 0.0), placed: PlacedLinkage | None = None) -> Rows:
         """Return the terms of the equations of motion, (n,) of dtype `TERMS`, without rotors.
@@ -291,7 +293,8 @@ class TwoLinks(Links):
 
     def __post_init__(self) -> None:
         check(self, "links")
-        inner, outer, c = self._coefficients
+        own = self.coefficients
+        (inner, outer), c = own["inertias"], own["coupling"]
         first, second = self.joint_inertia_1, self.joint_inertia_2
         # least determinant of H over all poses: it is concave in the cosine of the angle between the links
         if self.absolute:
@@ -305,23 +308,20 @@ class TwoLinks(Links):
             )
 
     @property
-    def _coefficients(self) -> tuple[float, float, float]:
-        """Inertias about the joint of the inner and of the outer link, and their coupling [kg m^2]."""
-        inner = self.mass_1 * (self.centre_1 * self.length_1) ** 2 + self.inertia_1
-        outer = self.mass_2 * (self.centre_2 * self.length_2) ** 2 + self.inertia_2
-        coupling = self.mass_2 * self.length_1 * self.centre_2 * self.length_2
-        return inner + self.mass_2 * self.length_1**2, outer, coupling
-
-    @property
     def linkage(self) -> SerialTwoLink:  # noqa: D102 (inherited)
         return SerialTwoLink(self.length_1, self.length_2, self.absolute)
 
-    def fill_masses(self, record: NDArray[Any]) -> None:  # noqa: D102 (inherited)
-        *inertias, coupling = self._coefficients
-        record["inertias"], record["coupling"] = inertias, coupling
-        inner = (self.mass_1 * self.centre_1 + self.mass_2) * self.length_1
-        record["moments"] = self.gravity * inner, self.gravity * self.mass_2 * self.centre_2 * self.length_2
-        record["joint_inertias"] = self.joint_inertia_1, self.joint_inertia_2
+    @property
+    def coefficients(self) -> dict[str, Any]:  # noqa: D102 (inherited)
+        inner = self.mass_1 * (self.centre_1 * self.length_1) ** 2 + self.inertia_1
+        outer = self.mass_2 * (self.centre_2 * self.length_2) ** 2 + self.inertia_2
+        moment = (self.mass_1 * self.centre_1 + self.mass_2) * self.length_1
+        return {
+            "inertias": (inner + self.mass_2 * self.length_1**2, outer),
+            "coupling": self.mass_2 * self.length_1 * self.centre_2 * self.length_2,
+            "moments": (self.gravity * moment, self.gravity * self.mass_2 * self.centre_2 * self.length_2),
+            "joint_inertias": (self.joint_inertia_1, self.joint_inertia_2),
+        }
 
 
 Four = tuple[float, float, float, float]
@@ -389,21 +389,22 @@ class FiveBarLinks(Links):
         left = m[0] * (c[0] * bars.left_inner) ** 2 + i[0]
         return left, m[3] * (c[3] * bars.right_inner) ** 2 + i[3]
 
-    def fill_masses(self, record: NDArray[Any]) -> None:  # noqa: D102 (inherited)
-        m, c, g, bars = self.masses, self.centres, self.gravity, self.bars
-        left, right = (self._shares(1, bars.left_outer), self._shares(2, bars.right_outer))
-        inner = self._about_the_motors
-        record["inertias"] = inner[0] + left[0] * bars.left_inner**2, inner[1] + right[0] * bars.right_inner**2
-        record["end_mass"] = left[1] + right[1] + self.tip_mass
-        record["shared_masses"] = left[2], right[2]
-        record["moments"] = (
-            g * bars.left_inner * (m[0] * c[0] + m[1] * (1.0 - c[1])),
-            g * bars.right_inner * (m[3] * c[3] + m[2] * (1.0 - c[2])),
+    @property
+    def coefficients(self) -> dict[str, Any]:  # noqa: D102 (inherited)
+        m, c, g, bars, inner = self.masses, self.centres, self.gravity, self.bars, self._about_the_motors
+        # mass of each outer link attributed to its elbow, to the end effector and to their product [kg]
+        left, right = (
+            (m[i] * (1.0 - c[i]) ** 2 + k, m[i] * c[i] * c[i] + k, m[i] * c[i] * (1.0 - c[i]) - k)
+            for i, k in ((1, self.inertias[1] / bars.left_outer**2), (2, self.inertias[2] / bars.right_outer**2))
         )
-        record["end_weight"] = g * (m[1] * c[1] + m[2] * c[2] + self.tip_mass)
-        record["joint_inertias"] = self.joint_inertia_1, self.joint_inertia_2
-
-    def _shares(self, i: int, length: float) -> tuple[float, float, float]:
-        """Return the mass of link i attributed to its elbow, to the end effector and to their product [kg]."""
-        m, c, k = self.masses[i], self.centres[i], self.inertias[i] / length**2
-        return m * (1.0 - c) ** 2 + k, m * c * c + k, m * c * (1.0 - c) - k
+        return {
+            "inertias": (inner[0] + left[0] * bars.left_inner**2, inner[1] + right[0] * bars.right_inner**2),
+            "end_mass": left[1] + right[1] + self.tip_mass,
+            "shared_masses": (left[2], right[2]),
+            "moments": (
+                g * bars.left_inner * (m[0] * c[0] + m[1] * (1.0 - c[1])),
+                g * bars.right_inner * (m[3] * c[3] + m[2] * (1.0 - c[2])),
+            ),
+            "end_weight": g * (m[1] * c[1] + m[2] * c[2] + self.tip_mass),
+            "joint_inertias": (self.joint_inertia_1, self.joint_inertia_2),
+        }

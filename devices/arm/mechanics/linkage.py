@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -217,29 +216,24 @@ def inverse(s: Any, x: float, y: float) -> tuple[float, float]:
 # --- arrays of poses -------------------------------------------------------------------------------------------------
 
 
-@kernel
-def fill_positions(linkage: Rows, joints: Any, results: Any) -> None:
-    """Compute the positions at `joints`, (n, 2), into `results`, (n, 2); `linkage` is a (1,) array."""
-    s = linkage[0]
-    for k in range(len(joints)):
-        results[k, 0], results[k, 1] = position(s, joints[k, 0], joints[k, 1])
+_POSITIONS, _JOINTS, _JACOBIANS = range(3)
 
 
 @kernel
-def fill_joints(linkage: Rows, positions: Any, results: Any) -> None:
-    """Compute the joint angles at `positions`, (n, 2), into `results`, (n, 2)."""
-    s = linkage[0]
-    for k in range(len(positions)):
-        results[k, 0], results[k, 1] = inverse(s, positions[k, 0], positions[k, 1])
+def _fill(linkage: Rows, pairs: Any, results: Any, quantity: int) -> None:
+    """Compute positions or Jacobians at joint angles, or joint angles at positions.
 
-
-@kernel
-def fill_jacobians(linkage: Rows, joints: Any, results: Any) -> None:
-    """Compute the Jacobians at `joints`, (n, 2), into `results`, (n, 2, 2)."""
+    `linkage` is a (1,) array, `pairs` (n, 2), `results` (n, 2) or (n, 4).
+    """
     s = linkage[0]
-    for k in range(len(joints)):
-        q1, q2 = joints[k, 0], joints[k, 1]
-        results[k, 0, 0], results[k, 0, 1], results[k, 1, 0], results[k, 1, 1] = jacobian(s, q1, q2)
+    for k in range(len(pairs)):
+        a, b, r = pairs[k, 0], pairs[k, 1], results[k]
+        if quantity == _POSITIONS:
+            r[0], r[1] = position(s, a, b)
+        elif quantity == _JOINTS:
+            r[0], r[1] = inverse(s, a, b)
+        else:
+            r[0], r[1], r[2], r[3] = jacobian(s, a, b)
 
 
 @kernel
@@ -298,27 +292,27 @@ class PlacedLinkage:
 
     def positions(self, joints: ArrayLike) -> Points:
         """Return the end effector, (n, 2) [m], at joint angles (n, 2) [rad]; nan if not closed."""
-        return self._evaluate(fill_positions, joints, 2)
+        return self._evaluate(_POSITIONS, joints)
 
     def joints(self, positions: ArrayLike) -> Points:
         """Return the joint angles, (n, 2) [rad], for positions (n, 2) [m]; nan out of reach.
 
         The angles are within half a turn of `home`: they are continuous along a path inside the workspace.
         """
-        return self._evaluate(fill_joints, positions, 2)
+        return self._evaluate(_JOINTS, positions)
 
     def jacobians(self, joints: ArrayLike) -> NDArray[np.float64]:
         """Return the derivatives of `positions` with respect to the joint angles, (n, 2, 2) [m/rad].
 
         Rows are x and y, columns the joints.
         """
-        return self._evaluate(fill_jacobians, joints, 2, 2)
+        return self._evaluate(_JACOBIANS, joints).reshape(-1, 2, 2)
 
-    def _evaluate(self, fill: Callable[..., None], values: ArrayLike, *shape: int) -> NDArray[np.float64]:
-        """Return the results, (n, *shape), of a kernel for pairs of values, (n, 2)."""
+    def _evaluate(self, quantity: int, values: ArrayLike) -> NDArray[np.float64]:
+        """Return the results, (n, 2) or (n, 4), of the kernel for pairs of values, (n, 2)."""
         pairs = _pairs(values)
-        results = np.empty((len(pairs), *shape))
-        fill(self.record, pairs, results)
+        results = np.empty((len(pairs), 4 if quantity == _JACOBIANS else 2))
+        _fill(self.record, pairs, results, quantity)
         return results
 
     def clearance(self, joints: ArrayLike) -> NDArray[np.float64]:
@@ -357,7 +351,7 @@ class PlacedLinkage:
             record["lengths"][0, :2] = linkage.length_1, linkage.length_2
             record["offsets"] = self.rotation, self.rotation if linkage.absolute else 0.0
         home = np.empty((1, 2))
-        fill_joints(record, np.zeros((1, 2)), home)
+        _fill(record, np.zeros((1, 2)), home, _JOINTS)
         record["home"] = home if np.isfinite(home).all() else 0.0
         return record
 

@@ -167,51 +167,31 @@ def _change(before: float, after: float, Z: float) -> float:
 
 
 @merged_kernel
-def _relax_rigid(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float) -> float:
-    """Solve the friction of the rigid drive `d` of joint i, all else fixed; return its speed change."""
-    T, own, f, rotor_friction = s.step, s.step * mobility, s.friction[i], s.rotor_friction[i]
-    d.period, d.mobility = s.step, mobility
-    d.load, d.friction, d.rotor_friction = s.load[i], f, rotor_friction
-    call_part(d.solve, d, w[i], own)
+def _relax(s: Any, d: Any, inverse: Any, w: Any, i: int) -> float:
+    """Solve friction and coupling of the drive `d` of joint i, all else fixed; return its speed change."""
+    T, f, own_friction, rotor_friction = s.step, s.load[i], s.friction[i], s.rotor_friction[i]
+    mobility = inverse[0] if i == 0 else inverse[2]
+    own, rotor = T * mobility, T / d.inertia
+    d.period, d.load, d.friction, d.rotor_friction = T, f, own_friction, rotor_friction
+    if d.coupling == RIGID:
+        d.mobility = mobility
+        call_part(d.solve, d, w[i], own)
+    else:
+        x, xm = w[i] + own * (own_friction - f), w[2 + i] + rotor * (rotor_friction + f)
+        d.mobility, d.rotor_mobility = own, rotor
+        d.ahead, d.ahead_speed = s.rotor[i] - s.angle[i], s.rotor_speed[i] - s.speed[i]
+        call_part(d.solve, d, x, xm)
+        w[2 + i] = xm - rotor * (d.rotor_friction + d.load)
     s.load[i], s.friction[i], s.rotor_friction[i] = d.load, d.friction, d.rotor_friction
     s.sticking[i], s.rotor_sticking[i] = d.sticking, d.rotor_sticking
-    _push_joint(inverse, w, i, T * (f - s.friction[i]))
-    _push_joint(inverse, w, i, T * (rotor_friction - s.rotor_friction[i]))
-    return max(_change(f, s.friction[i], own), _change(rotor_friction, s.rotor_friction[i], own))
-
-
-@merged_kernel
-def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float) -> float:
-    """Solve coupling and friction of a drive with gap or spring, all else fixed; return its speed change."""
-    T, own, rotor = s.step, s.step * mobility, s.step / d.inertia
-    f, own_friction, rotor_friction = s.load[i], s.friction[i], s.rotor_friction[i]
-    x, xm = w[i] + own * (own_friction - f), w[2 + i] + rotor * (rotor_friction + f)
-    d.period, d.mobility, d.rotor_mobility = s.step, own, rotor
-    d.load, d.friction, d.rotor_friction = f, own_friction, rotor_friction
-    d.ahead, d.ahead_speed = s.rotor[i] - s.angle[i], s.rotor_speed[i] - s.speed[i]
-    call_part(d.solve, d, x, xm)
-    s.load[i], s.friction[i], s.rotor_friction[i] = d.load, d.friction, d.rotor_friction
-    s.sticking[i], s.rotor_sticking[i] = d.sticking, d.rotor_sticking
-    _push_joint(inverse, w, i, T * (s.load[i] - f - (s.friction[i] - own_friction)))
-    w[2 + i] = xm - rotor * (s.rotor_friction[i] + s.load[i])
-    change = max(_change(f, s.load[i], own + rotor), _change(own_friction, s.friction[i], own))
-    return max(change, _change(rotor_friction, s.rotor_friction[i], rotor))
-
-
-@kernel
-def _apply(s: Any, drives: Rows, inverse: Any, w: Any) -> None:
-    """Add the effect of the torques of the last step to w, as the initial value of the iteration."""
-    T = s.step
-    for i in range(2):
-        d = drives[i]
-        rigid = d.coupling == RIGID
-        torque = -s.friction[i]
-        if rigid:
-            torque -= s.rotor_friction[i]
-        else:
-            torque += s.load[i]
-            w[2 + i] -= T / d.inertia * (s.rotor_friction[i] + s.load[i])
-        _push_joint(inverse, w, i, T * torque)
+    change = _change(own_friction, d.friction, own)
+    if d.coupling == RIGID:
+        _push_joint(inverse, w, i, T * (own_friction - d.friction))
+        _push_joint(inverse, w, i, T * (rotor_friction - d.rotor_friction))
+        return max(change, _change(rotor_friction, d.rotor_friction, own))
+    _push_joint(inverse, w, i, T * (d.load - f - (d.friction - own_friction)))
+    change = max(change, _change(f, d.load, own + rotor))
+    return max(change, _change(rotor_friction, d.rotor_friction, rotor))
 
 
 @kernel
@@ -223,15 +203,18 @@ def step_plant(s: Any, drives: Rows, u: Any, w: Any) -> None:
     T = s.step
     inverse = mobility(s, drives, T)
     F = _free_speeds(s, drives, inverse, u, w)
-    _apply(s, drives, inverse, w)
+    for i in range(2):  # begin with the torques of the last step
+        torque = -s.friction[i]
+        if drives[i].coupling == RIGID:
+            torque -= s.rotor_friction[i]
+        else:
+            torque += s.load[i]
+            w[2 + i] -= T / drives[i].inertia * (s.rotor_friction[i] + s.load[i])
+        _push_joint(inverse, w, i, T * torque)
     for _ in range(_ROUNDS):
         change = 0.0
         for i in range(2):  # unrolled with the constants 0 and 1, it would be compiled once for each
-            d, own = drives[i], inverse[0] if i == 0 else inverse[2]
-            if d.coupling == RIGID:
-                change = max(change, _relax_rigid(s, d, inverse, w, i, own))
-            else:
-                change = max(change, _relax_coupled(s, d, inverse, w, i, own))
+            change = max(change, _relax(s, drives[i], inverse, w, i))
         if not change > _ROUNDING * (abs(w[0]) + abs(w[1]) + abs(w[2]) + abs(w[3])):
             break
     if s.contact_mass > 0.0 or s.contact_damping > 0.0 or s.contact_stiffness > 0.0:
@@ -251,16 +234,10 @@ def step_plant(s: Any, drives: Rows, u: Any, w: Any) -> None:
 
 
 @kernel
-def touch(records: Rows) -> None:
-    """Move the surface to the end effector; `records` is a (1,) array."""
+def _touch(records: Rows) -> tuple[float, float]:
+    """Move the surface of the arm `records[0]` to the end effector; return its gravity compensation torques [N m]."""
     s = records[0]
     s.rest = frame_position(s, s.angle[0], s.angle[1])[0]
-
-
-@kernel
-def weight(records: Rows) -> tuple[float, float]:
-    """Return the gravity compensation torques of the arm `records[0]` [N m]."""
-    s = records[0]
     return gravity(s.links, s.angle[0], s.angle[1])
 
 
@@ -288,8 +265,7 @@ def new_plant(
     record["contact_mass"], record["contact_damping"] = surface.mass, surface.damping
     record["contact_stiffness"] = surface.stiffness
     record["angle"] = record["rotor"] = start
-    touch(record)
-    for i, (drive, torque) in enumerate(zip(drives, weight(record), strict=True)):
+    for i, (drive, torque) in enumerate(zip(drives, _touch(record), strict=True)):
         if held and drive.coupling != "rigid":
             record["rotor"][0, i] += drive.twist(torque)
             record["load"][0, i] = torque

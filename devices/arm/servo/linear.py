@@ -29,7 +29,7 @@ from devices.arm.body import ArmBody
 from devices.arm.flatness.joint import ElasticJoint
 from devices.arm.motors.settings import DriveGains
 from devices.arm.servo.gains import LOADED, TwoMasses, exponential, feedback, gains, memory_size
-from devices.arm.servo.reference_kernels import CHAIN_FIELDS, fill_chain
+from devices.arm.servo.kernels import CHAIN_FIELDS, fill_chain
 from devices.arm.servo.settings import FLATNESS, LINEARISING, RIGID, ServoSettings
 from haptics.design import SampledArm, sliding_mass_limit
 

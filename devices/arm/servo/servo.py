@@ -16,9 +16,10 @@ from devices.arm.mechanics.linkage import PlacedLinkage
 from devices.arm.servo import gains as design
 from devices.arm.servo import kernels
 from devices.arm.servo.gains import LOADED, Gains, TwoMasses
-from devices.arm.servo.reference_kernels import fill_chain
+from devices.arm.servo.kernels import fill_chain
 from devices.arm.servo.settings import FLATNESS, FRACTIONAL, LINEARISING, RIGID, SLIDING, ServoSettings
 from haptics.errors import ConfigurationError
+from haptics.jit import address_of_part
 
 ENCODERS = {"motor": kernels.AT_MOTOR, "joint": kernels.AT_JOINT, "both": kernels.AT_BOTH}
 """Mounting places of the encoders, by the name used in settings."""
@@ -135,7 +136,7 @@ def new_servo(
         axis["calm_band"], axis["torque_limit"] = _FLICKER * resolution[i], torque_limit[i]
         if settings.kind == SLIDING:
             axis["torque_limit"] = min(torque_limit[i], settings.torque_bound / abs(joint.gear_ratio))
-    record["step"] = kernels.step_address(record)
+    record["step"] = address_of_part(kernels.step_part(kernels.kind_of(record)), kernels.SERVO)
     kernels.start_servos(record, np.asarray(pose, np.float64))
     return record
 

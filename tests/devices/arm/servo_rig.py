@@ -8,11 +8,11 @@ from devices.arm.mechanics.drive import Drive, Motor
 from devices.arm.mechanics.dynamics import TwoLinks
 from devices.arm.mechanics.linkage import jacobian
 from devices.arm.mechanics.plant import PLANT, Surface, new_plant, step_plant
-from devices.arm.servo.kernels import refer_address, refer_motors, servo_step
+from devices.arm.servo.kernels import refer_address, refer_motors
 from devices.arm.servo.servo import new_servo
 from devices.common.kernels import quantise
 from haptics.friction.custom_law import CustomLaw
-from haptics.jit import kernel
+from haptics.jit import call_part, kernel
 
 TICK = 1e-3
 
@@ -62,7 +62,7 @@ def refer(references, angles, hand=(0.0, 0.0)):
 @kernel
 def step_servo(servos):
     """Execute one period of the first servo."""
-    servo_step(servos[0])
+    call_part(servos[0].step, servos[0], 0.0, 0.0)
 
 
 @kernel
@@ -79,7 +79,7 @@ def _run(servos, plants, drives, before, commands, hands, counts, sizes, rows):
             s.hand[0], s.hand[1] = xx * hands[k, 0] + yx * hands[k, 1], xy * hands[k, 0] + yy * hands[k, 1]
             for i in range(2):
                 s.motor[i], s.link[i] = quantise(p.rotor[i], sizes[0]), quantise(p.angle[i], sizes[1])
-            servo_step(s)
+            call_part(s.step, s, 0.0, 0.0)
             if j + 1 == periods:
                 r = rows[k]
                 for i in range(2):

@@ -12,8 +12,7 @@ from devices.arm.flatness.joint import MOTION, feed_forward
 from devices.arm.flatness.laws import AsymmetricFriction, SmoothBacklash, SmoothCoulomb
 from devices.arm.servo import kernels
 from devices.arm.servo.gains import TwoMasses, gains, growth, require_stable
-from devices.arm.servo.kernels import refer_address, start_servos
-from devices.arm.servo.reference_kernels import CHAIN_FIELDS, fill_chain
+from devices.arm.servo.kernels import CHAIN_FIELDS, fill_chain, refer_address, start_servos
 from devices.arm.servo.servo import new_references, new_servo
 from devices.arm.servo.settings import ServoSettings
 from haptics import Stribeck
