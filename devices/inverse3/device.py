@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from devices.common.exchange import ExchangeDriver, ExchangeSettings
-from devices.common.velocity import fill_velocity, prepare_velocity
+from devices.common.plane import PlaneDriver, PlaneSettings
 from devices.inverse3 import guardian, service, websocket
 from devices.inverse3.exchange import NAME, REST_PATIENCE, ServiceExchange, choose, require_usable
 from devices.inverse3.kernels import CHANNELS, INVERSE3, give_inverse3, take_inverse3
@@ -18,10 +17,7 @@ from devices.inverse3.service import ADDRESS, KINDS, MessageError, force_templat
 from devices.inverse3.websocket import Address, CloseCode, Connection, ConnectionLost, Opcode, parse_address
 from haptics.clock import Clock, pause
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
-from haptics.settings import bounded, choice, documented, string, unrestricted
-
-PLANES = {"xy": (0, 1, 2), "xz": (0, 2, 1), "yz": (1, 2, 0)}
-"""Indices of the service's axes for x, y and the held axis, by plane."""
+from haptics.settings import bounded, choice, documented, string
 
 # Placement of origin and axes, by the service's names.
 _PRESETS = ("arm_front_centered", "led_front_centered", "arm_front", "led_front", "defaults")
@@ -32,14 +28,11 @@ _CLOSE_PATIENCE = 0.5  # timeout of the service's close frame [s]
 
 _SLICE = 2e-3  # time between two polls of the connection [s]
 
-_POINT = "three numbers such as [0.0, 0.0, 0.0]"
-_FARTHEST = 0.5
-
 
 @documented
 @dataclass(frozen=True)
-class Inverse3Settings(ExchangeSettings):
-    """Settings of the Inverse3, in addition to `ExchangeSettings`."""
+class Inverse3Settings(PlaneSettings):
+    """Settings of the Inverse3, in addition to `PlaneSettings`."""
 
     round_trip: float = bounded(
         5e-4, above=0.0, maximum=0.1, unit="s", doc="expected time of an exchange, for advice on parameters"
@@ -53,38 +46,18 @@ class Inverse3Settings(ExchangeSettings):
     )
     kind: str = choice("inverse3", KINDS, doc="type of the device, which determines its workspace")
     preset: str = choice("arm_front_centered", _PRESETS, doc="placement of the device, in the service's terms")
-    plane: str = choice("xy", PLANES, doc="axes of the service that become x and y; the third one is held")
-    origin: tuple[float, ...] = unrestricted(
-        (0.0, 0.0, 0.0), _POINT, doc="middle of the workspace, along the service's three axes [m]"
-    )
     max_force: float = bounded(
         5.0, above=0.0, maximum=10.0, unit="N", doc="largest force in the plane; the manufacturer does not state it"
     )
-    hold_stiffness: float = bounded(
-        300.0, minimum=0.0, maximum=1000.0, unit="N/m", doc="spring that holds the third axis; 0 to leave it free"
-    )
-    hold_damping: float = bounded(3.0, minimum=0.0, maximum=10.0, unit="N s/m", doc="damper that holds the third axis")
-    hold_force: float = bounded(2.0, minimum=0.0, maximum=5.0, unit="N", doc="largest force that holds the third axis")
     patience: float = bounded(
         5.0, minimum=0.1, maximum=120.0, unit="s", doc="longest time until the service and the device are ready"
     )
     reply_timeout: float = bounded(
         0.25, minimum=0.02, maximum=2.0, unit="s", doc="time without an answer after which the service counts as lost"
     )
-    resolution: float = bounded(
-        1e-5, minimum=0.0, maximum=1e-3, unit="m", doc="smallest step of the position; not stated in the protocol"
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        point: Any = self.origin
-        if not (isinstance(point, list | tuple) and len(point) == 3) or not all(
-            isinstance(part, int | float) and not isinstance(part, bool) and abs(part) <= _FARTHEST for part in point
-        ):
-            raise ConfigurationError(
-                f"device.origin = {self.origin!r}: must be {_POINT}, each at most {_FARTHEST:g} m from 0."
-            )
-        object.__setattr__(self, "origin", tuple(float(part) for part in self.origin))  # frozen; files contain lists
         try:
             parse_address(self.address)
         except ValueError:
@@ -98,7 +71,7 @@ class Inverse3Settings(ExchangeSettings):
         return self.device_id or "the only device"
 
 
-class Inverse3(ExchangeDriver):
+class Inverse3(PlaneDriver):
     """Inverse3 or Minverse in a plane: motion in the sample, force in the command.
 
     The position of the cursor is relative to the middle of the workspace (``origin``), along two of the service's axes.
@@ -124,26 +97,15 @@ class Inverse3(ExchangeDriver):
     settings: Inverse3Settings
 
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
-        super().__init__(settings, clock, INVERSE3, (take_inverse3, give_inverse3))
-        own, record, period = self.settings, self._record, self._clock.period
-        half = KINDS[own.kind]
-        self._set_sheet(
-            own.identity,
-            (-half, -half),
-            (half, half),
-            max_force=own.max_force,
-            resolution=own.resolution,
+        super().__init__(
+            settings,
+            clock,
+            INVERSE3,
+            (take_inverse3, give_inverse3),
+            identity=lambda own: own.identity,
+            half=lambda own: 3 * (KINDS[own.kind],),
             channels=CHANNELS,
         )
-        fill_velocity(record["lift"], own, own.resolution, period)
-        record["axes"], record["middle"], record["period"] = PLANES[own.plane], own.origin, period
-        record["hold_stiffness"], record["hold_damping"] = own.hold_stiffness, own.hold_damping
-        record["hold_limit"] = own.hold_force
-
-    def _prepare(self) -> None:
-        super()._prepare()
-        prepare_velocity(self._record["lift"])
-        self._record["lift"]["samples"] = 0
 
     def _far_end(self, resources: contextlib.ExitStack) -> Address:
         """Return the address of the service; `resources` receives the clean-up."""

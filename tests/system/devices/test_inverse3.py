@@ -190,7 +190,7 @@ def test_minverse_has_its_own_workspace():
     [
         ({"address": "localhost"}, r"device\.address = 'localhost': must be an address ws://HOST:PORT"),
         ({"address": "wss://localhost:10001"}, r"device\.address"),
-        ({"plane": "zx"}, r"device\.plane = 'zx': must be one of xy, xz, yz"),
+        ({"plane": "zz"}, r"device\.plane = 'zz': must be two different axes"),
         ({"origin": [0.0, 0.0]}, r"device\.origin = \[0\.0, 0\.0\]: must be three numbers"),
         ({"origin": [0.0, 0.0, float("nan")]}, r"device\.origin"),
         ({"origin": [0.0, 0.0, 0.6]}, r"each at most 0\.5 m"),

@@ -17,7 +17,7 @@ from devices.common import driver as drivers
 from devices.emulators import inverse3
 from devices.emulators.hapi import HapiBoard
 from devices.inverse3 import exchange
-from devices.inverse3.kernels import APPROACH
+from devices.common.plane import APPROACH
 from devices.pantograph.mechanisms import MECHANISMS
 from haptics import Coulomb, MasslessImpedance, Servo
 from haptics.clock import Clock, WallClock, cancelled_by
