@@ -17,9 +17,8 @@ import struct
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from http import HTTPStatus
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -156,6 +155,8 @@ class ControlServer:
         from websockets.sync.server import serve
 
         self._address, self.session = address, session
+        hosts = {"127.0.0.1", "localhost", "[::1]", address.host}
+        self._allowed_origins = {*(f"http://{host}:{address.port}" for host in hosts), *address.origins}
         self._clients: set[Any] = set()
         self._work = _Work()
         self._lock = threading.Lock()
@@ -205,12 +206,6 @@ class ControlServer:
             if len(self._clients) >= MAX_CLIENTS:
                 return _response(HTTPStatus.SERVICE_UNAVAILABLE, f"{MAX_CLIENTS} clients are connected already.\n")
         return None
-
-    @property
-    def _allowed_origins(self) -> set[str]:
-        """Origins that may connect: of the watcher page, and the allowed ones."""
-        hosts = {"127.0.0.1", "localhost", "[::1]", self._address.host}
-        return {*(f"http://{host}:{self._address.port}" for host in hosts), *self._address.origins}
 
     # --- clients ------------------------------------------------------------------------------------------------------
 
@@ -267,19 +262,18 @@ class _Client:
         except RequestError as error:
             self._send({"id": error.number, "ok": False, "field": error.field, "error": str(error)})
             return
-        work = partial(self._execute, number, verb, arguments)
         if verb not in _WAITING:
-            work()
+            self._execute(number, verb, arguments)
         elif self._pending.acquire(blocking=False):
-            threading.Thread(target=self._execute_pending, args=(work,), daemon=True).start()
+            threading.Thread(target=self._execute_pending, args=(number, verb, arguments), daemon=True).start()
         else:
             words = f"{MAX_PENDING} requests are waiting already"
             self._send({"id": number, "ok": False, "field": "verb", "error": words})
 
-    def _execute_pending(self, work: Callable[[], None]) -> None:
+    def _execute_pending(self, number: int | str, verb: str, arguments: Mapping[str, Any]) -> None:
         try:
             with contextlib.suppress(Exception):  # the client has disconnected
-                work()
+                self._execute(number, verb, arguments)
         finally:
             self._pending.release()
 
@@ -292,7 +286,12 @@ class _Client:
         try:
             result = None
             if verb == "subscribe":
-                self._subscribe(**arguments)
+                self._subscription += 1
+                columns, interval = arguments.get("columns"), arguments["interval"]
+                if interval > 0.0:
+                    require_columns(self._session, columns)
+                    order = (self._subscription, max(interval, 0.01), columns)
+                    threading.Thread(target=self._publish, args=order, daemon=True).start()
             else:
                 result = getattr(Verbs(self._session), verb)(**arguments)
             return {"id": number, "ok": True, "result": result}
@@ -302,13 +301,6 @@ class _Client:
         except Exception as error:  # an error of this program must not leave the client without a reply
             traceback.print_exc()
             return {"id": number, "ok": False, "field": "", "error": f"internal error ({error!r})"}
-
-    def _subscribe(self, interval: float, columns: list[str] | None = None) -> None:
-        self._subscription += 1
-        if interval > 0.0:
-            require_columns(self._session, columns)
-            arguments = (self._subscription, max(interval, 0.01), columns)
-            threading.Thread(target=self._publish, args=arguments, daemon=True).start()
 
     def _publish(self, number: int, interval: float, columns: list[str] | None) -> None:
         """Send the rows since the last message at an interval, until another subscription replaces this one."""
