@@ -21,7 +21,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from apps.gallery import command as gallery
-from apps.shared.command import Answer, Parser, Version, listed
+from apps.shared.command import Answer, Parser, Version, listed, repeatable
 from apps.shared.terminal import print_status, wrapped
 from haptics.errors import (
     ConfigurationError,
@@ -35,7 +35,6 @@ from haptics.errors import (
 if TYPE_CHECKING:
     from apps.front_ends.front_end import FrontEnd
     from apps.session.run import Outcome
-    from apps.settings.models import Table
     from haptics.recording.recording import Recording
 
 WRONG_REQUEST, NO_DEVICE, DEVICE_FAULT, INTERRUPTED = 2, 3, 4, 130
@@ -70,77 +69,6 @@ MOST_VIEWS = 4
 """Maximum number of live views that the command line accepts."""
 
 _THEME: dict[str, Any] = {"choices": ("auto", "dark", "light"), "default": "auto"}
-
-_RUN_OPTIONS: dict[str, dict[str, Any]] = {
-    "--device": {"metavar": "NAME", "help": "backend name; see 'haptics devices'"},
-    "--model": {"metavar": "NAME", "help": "A, B, C, D or a classic model; see 'haptics devices'"},
-    "--config": {"metavar": "FILE.toml", "type": Path, "help": "settings from a file"},
-    "--set": {
-        "dest": "assignments",
-        "metavar": "KEY=VALUE",
-        "action": "append",
-        "default": [],
-        "help": "one setting, for instance law.force=3 or element.stiffness=4000 (repeatable)",
-    },
-    "--rate": {"metavar": "HZ", "type": float, "help": "servo rate (default 1000)"},
-    "--hand": {
-        "metavar": "NAME|FILE",
-        "help": "simulated hand that moves a virtual device, or a CSV file of a path",
-    },
-    "--fault": {
-        "dest": "faults",
-        "metavar": "NAME@SECONDS",
-        "action": "append",
-        "default": [],
-        "help": "inject a fault from this time on, for instance nan@2 (repeatable); nan@2+0.05 lasts 0.05 s",
-    },
-}
-"""Options of ``haptics run`` that ``haptics demo`` does not have."""
-
-_SESSION_OPTIONS: dict[str, dict[str, Any]] = {
-    "--record": {"metavar": "DIR", "help": "folder for the recording (default: recordings)"},
-    "--headless": {"action": "store_true", "help": "open no window"},
-    "--views": {
-        "metavar": "N",
-        "type": int,
-        "choices": range(MOST_VIEWS + 1),
-        "default": 1,
-        "help": f"number of live views on the same run, for instance a second one for a spectator (0 to {MOST_VIEWS}; "
-        "0 with --stage)",
-    },
-    "--stage": {
-        "action": "store_true",
-        "help": "also show the stage: the plane with its materials (needs OpenGL)",
-    },
-    "--stream": {
-        "dest": "streams",
-        "metavar": "KIND[=HOST:PORT]",
-        "action": "append",
-        "default": [],
-        "help": "send every tick to other programs: udp (JSON datagrams), websocket (a server) or lsl (Lab Streaming "
-        "Layer; repeatable)",
-    },
-    "--control": {
-        "metavar": "websocket[=HOST:PORT]",
-        "help": "let other programs control the run with JSON messages, and serve a page for a browser",
-    },
-    "--token": {"metavar": "FILE", "type": Path, "help": "file with the token for --control (default: a new token)"},
-    "--allow-origin": {
-        "dest": "origins",
-        "metavar": "ORIGIN",
-        "action": "append",
-        "default": [],
-        "help": "origin of web pages that may use --control or --stream websocket, such as https://lab.example "
-        "(repeatable)",
-    },
-    "--seed": {"metavar": "N", "type": int, "help": "seed of the random numbers of a virtual device (default 1)"},
-    "--clock": {
-        "choices": ("wall", "off"),
-        "help": "wall: real time (default); off: as fast as possible, virtual devices only, with the same result",
-    },
-    "--theme": {**_THEME, "help": "colours of the windows"},
-}
-"""Options of ``haptics run`` and ``haptics demo``, besides ``--duration``."""
 
 
 class _Parser(Parser):
@@ -235,20 +163,16 @@ def _written(text: str) -> bool:
     """
     try:
         print(text, flush=True)
-    except BrokenPipeError:  # the reader has closed the pipe: not an error
-        _drop_output()
+        return True
     except OSError as error:
-        reason = error.strerror or error
-        print_status(f"haptics: the result could not be written to standard output ({reason}).")
-        _drop_output()
-        return False
-    return True
-
-
-def _drop_output() -> None:
-    """Redirect standard output to the null device, because the interpreter would flush it again at exit."""
-    with contextlib.suppress(OSError), open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        closed = isinstance(error, BrokenPipeError)  # by the reader of the pipe: not an error
+        if not closed:
+            reason = error.strerror or error
+            print_status(f"haptics: the result could not be written to standard output ({reason}).")
+        # The interpreter would write to standard output again at exit.
+        with contextlib.suppress(OSError), open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        return closed
 
 
 def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
@@ -271,13 +195,13 @@ def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPars
         "run", help="run an interactive session on a device", formatter_class=argparse.RawDescriptionHelpFormatter
     )
     run.write_epilog = _list_faults
-    _add_options(run, _RUN_OPTIONS)
+    add_run_options(run)
     endless = "until it is stopped, by Ctrl-C or in the window"
     for session, default in ((demo, f"{DEMO_DURATION:g} s"), (run, endless)):
         session.add_argument("--duration", metavar="S", type=float, help=f"length of the run [s]; default: {default}")
-        _add_options(session, _SESSION_OPTIONS)
-    absent = dict.fromkeys(("device", "model", "config", "hand", "rate"))
-    demo.set_defaults(command=_demo, assignments=[], faults=[], **absent)
+        add_session_options(session)
+    absent = dict.fromkeys(("config", "hand", "rate"))
+    demo.set_defaults(command=_demo, device="virtual-joystick", model="C", assignments=[], faults=[], **absent)
     run.set_defaults(command=_run)
     devices = subparsers.add_parser("devices", help="list devices, connected hardware, and what is missing to use it")
     devices.set_defaults(command=_devices)
@@ -298,9 +222,45 @@ def make_parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentPars
     return parser
 
 
-def _add_options(parser: argparse.ArgumentParser, table: dict[str, dict[str, Any]]) -> None:
-    for flag, options in table.items():
-        parser.add_argument(flag, **options)
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``haptics run`` that ``haptics demo`` does not have."""
+    add = parser.add_argument
+    add("--device", metavar="NAME", help="backend name; see 'haptics devices'")
+    add("--model", metavar="NAME", help="A, B, C, D or a classic model; see 'haptics devices'")
+    add("--config", metavar="FILE.toml", type=Path, help="settings from a file")
+    text = "one setting, for instance law.force=3 or element.stiffness=4000 (repeatable)"
+    repeatable(parser, "--set", "assignments", "KEY=VALUE", text)
+    add("--rate", metavar="HZ", type=float, help="servo rate (default 1000)")
+    add("--hand", metavar="NAME|FILE", help="simulated hand that moves a virtual device, or a CSV file of a path")
+    text = "inject a fault from this time on, for instance nan@2 (repeatable); nan@2+0.05 lasts 0.05 s"
+    repeatable(parser, "--fault", "faults", "NAME@SECONDS", text)
+
+
+def add_session_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``haptics run`` and ``haptics demo``, besides ``--duration``."""
+    add = parser.add_argument
+    add("--record", metavar="DIR", help="folder for the recording (default: recordings)")
+    add("--headless", action="store_true", help="open no window")
+    text = (
+        f"number of live views on the same run, for instance a second one for a spectator (0 to {MOST_VIEWS}; "
+        "0 with --stage)"
+    )
+    add("--views", metavar="N", type=int, choices=range(MOST_VIEWS + 1), default=1, help=text)
+    add("--stage", action="store_true", help="also show the stage: the plane with its materials (needs OpenGL)")
+    text = (
+        "send every tick to other programs: udp (JSON datagrams), websocket (a server) or lsl (Lab Streaming "
+        "Layer; repeatable)"
+    )
+    repeatable(parser, "--stream", "streams", "KIND[=HOST:PORT]", text)
+    text = "let other programs control the run with JSON messages, and serve a page for a browser"
+    add("--control", metavar="websocket[=HOST:PORT]", help=text)
+    add("--token", metavar="FILE", type=Path, help="file with the token for --control (default: a new token)")
+    text = "origin of web pages that may use --control or --stream websocket, such as https://lab.example (repeatable)"
+    repeatable(parser, "--allow-origin", "origins", "ORIGIN", text)
+    add("--seed", metavar="N", type=int, help="seed of the random numbers of a virtual device (default 1)")
+    text = "wall: real time (default); off: as fast as possible, virtual devices only, with the same result"
+    add("--clock", choices=("wall", "off"), help=text)
+    add("--theme", **_THEME, help="colours of the windows")
 
 
 def _list_faults() -> str:
@@ -325,26 +285,17 @@ def _demo(options: argparse.Namespace) -> Answer:
         return gallery.run(options, windows, _streams(options), obstacle)
     if options.duration is None:
         options.duration = DEMO_DURATION
-    return _session(options, lambda: {"device": {"name": "virtual-joystick"}, "session": {"model": "C"}})
+    return _run(options)
 
 
 def _run(options: argparse.Namespace) -> Answer:
-    """Run an interactive session."""
-
-    def settings() -> dict[str, Table]:
-        from apps.settings.config import gather
-
-        return gather(options.config, options.assignments)
-
-    return _session(options, settings)
-
-
-def _session(options: argparse.Namespace, settings: Callable[[], dict[str, Table]]) -> Answer:
-    """Run sessions with the given settings, overridden by the options of the command line."""
+    """Run sessions with the settings of the file and of ``--set``, overridden by the other options."""
     from haptics.servo.standby import Standby
 
     with Standby() as standby:  # start before the slow imports below
-        tables = settings()
+        from apps.settings.config import gather
+
+        tables = gather(options.config, options.assignments)
         from apps.session.application import Application
 
         given = {name: getattr(options, name) for name in ("model", "rate", "duration", "seed", "record", "clock")}
@@ -359,14 +310,9 @@ def _session(options: argparse.Namespace, settings: Callable[[], dict[str, Table
 
             tables.setdefault("hand", {}).update(hand_settings(options.hand))
         windows, obstacle = open_windows(options)
-        streams = _streams(options)
+        streams, controls = _streams(options), _controls(options)
         application = Application(
-            tables,
-            windows=windows,
-            streams=streams,
-            controls=_controls(options),
-            obstacle=obstacle,
-            standby=standby,
+            tables, windows=windows, streams=streams, controls=controls, obstacle=obstacle, standby=standby
         )
         return answer_of(application.run())
 

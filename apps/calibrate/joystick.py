@@ -12,8 +12,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.calibrate.options import add_out, new_recording, orderly_end, print_message, repeatable, require_place
-from apps.shared.command import Answer
+from apps.calibrate.options import add_out, new_recording, orderly_end, print_message, require_place
+from apps.shared.command import Answer, repeatable
 from apps.shared.terminal import Line
 from haptics.errors import ConfigurationError, HapticError
 from haptics.settings import unknown_name

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from apps.shared.command import repeatable
 from apps.shared.terminal import Line, bar
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
@@ -26,13 +27,6 @@ if TYPE_CHECKING:
 
 AUTOMATIC = "auto"
 _LOSSES = ("square", "huber", "tukey")
-
-
-def repeatable(
-    parser: argparse.ArgumentParser, flag: str, dest: str, metavar: str | None, text: str, **more: Any
-) -> None:
-    """Add an option that may be given several times."""
-    parser.add_argument(flag, dest=dest, metavar=metavar, action="append", default=[], help=text, **more)
 
 
 def add_out(parser: argparse.ArgumentParser, text: str, metavar: str = "FILE.toml") -> None:

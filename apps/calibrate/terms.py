@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.calibrate.options import add_check_option, add_out, add_source_options, measured, repeatable, require_place
+from apps.calibrate.options import add_check_option, add_out, add_source_options, measured, require_place
 from apps.calibrate.results import provenance
-from apps.shared.command import Answer
+from apps.shared.command import Answer, repeatable
 from apps.shared.terminal import Line
 from haptics.errors import ConfigurationError
 

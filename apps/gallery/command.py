@@ -6,7 +6,7 @@ import argparse
 import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 from apps.shared.command import Answer, listed, make_folder, select
 from apps.shared.terminal import Line, bar
@@ -14,37 +14,16 @@ from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from apps.front_ends.front_end import FrontEnd
-    from apps.gallery.report import Result
-    from apps.gallery.showing import Guide, Outcome, Showing
 
 ALL = "all"
 
-DEMONSTRATIONS: dict[str, str] = {
-    "holds": "holds",
-    "materials": "materials",
-    "stick-slip": "stick_slip",
-    "four-models": "four_models",
-    "encoder": "encoder",
-    "delay": "delay",
-    "arm": "arm",
-    "threshold": "threshold",
-}
-"""Module in `apps.gallery.minutes` by name of the demonstration, in the order of ``all``."""
+DEMONSTRATIONS = ("holds", "materials", "stick-slip", "four-models", "encoder", "delay", "arm", "threshold")
+"""Names of the demonstrations, in the order of ``all``."""
 
 
-class Demonstration(Protocol):
-    """Interface of the module of a demonstration."""
-
-    TITLE: str
-    GUIDE: Guide
-
-    def demonstrate(self, showing: Showing) -> Outcome:
-        """Run the sessions of the demonstration and evaluate them."""
-
-
-def load(name: str) -> Demonstration:
-    """Import the module of a demonstration."""
-    return cast(Demonstration, importlib.import_module(f"apps.gallery.minutes.{DEMONSTRATIONS[name]}"))
+def load(name: str) -> Any:
+    """Import the module of a demonstration, with ``TITLE``, ``GUIDE`` and ``demonstrate`` (`apps.gallery.minutes`)."""
+    return importlib.import_module(f"apps.gallery.minutes.{name.replace('-', '_')}")
 
 
 FOLDER = "gallery"
@@ -83,7 +62,7 @@ def run(
     make_folder(options.out)
     recordings = Path(options.record or "recordings")
     without_clock = options.clock == "off"
-    results: list[Result] = []
+    results: list[Answer] = []
     with Line() as line:
         for done, name in enumerate(names):
             module = load(name)
@@ -97,10 +76,9 @@ def run(
                 obstacle=obstacle,
                 repeats=options.name != ALL,
             )
-            outcome = module.demonstrate(showing)
-            results.append(finish(name, module.TITLE, module.GUIDE, outcome, showing.recordings, options.out))
-    failed = [result.name for result in results if not result.holds]
+            results.append(finish(showing, module.TITLE, module.GUIDE, module.demonstrate(showing), options.out))
+    failed = [name for name, one in zip(names, results, strict=True) if not one.result["holds"]]
     error = f"{', '.join(failed)}: what was promised does not hold." if failed else ""
-    together = {"demonstrations": [result.as_json() for result in results], "holds": not failed}
-    answer = together if options.name == ALL else results[0].as_json()
-    return Answer(answer, "\n\n".join(result.describe() for result in results), status=1 if failed else 0, error=error)
+    together = {"demonstrations": [one.result for one in results], "holds": not failed}
+    result = together if options.name == ALL else results[0].result
+    return Answer(result, "\n\n".join(one.text for one in results), status=1 if failed else 0, error=error)

@@ -187,9 +187,14 @@ class Showing:
             raise outcome.fault
         if outcome.reason == "interrupted":
             raise KeyboardInterrupt
-        shown = self.add_recording(Recording(Path(outcome.summary["recording"])))
-        other = _what_was_other(outcome.summary, shown)
-        if not other:
+        shown, skipped = self.add_recording(Recording(Path(outcome.summary["recording"]))), outcome.summary["skipped"]
+        if outcome.summary["reason"] != EndReason.COMPLETED:
+            other = "what was shown was stopped"
+        elif len(shown.settings) > 1:
+            other = "what was shown was changed on the way"
+        elif skipped:
+            other = f"this machine skipped {skipped} ticks of what was shown"
+        else:
             return shown
         self.notify(f"{other}: it is measured in the same run without a clock.")
         return self.record_offline(tables, "again")
@@ -207,15 +212,6 @@ class Showing:
         """Add a recording to the demonstration and return it."""
         self.recordings.append(recording)
         return recording
-
-
-def _what_was_other(summary: dict[str, Any], shown: Recording) -> str:
-    """Return why the shown run differs from the specified one, or an empty string if it does not."""
-    if summary["reason"] != EndReason.COMPLETED:
-        return "what was shown was stopped"
-    if len(shown.settings) > 1:
-        return "what was shown was changed on the way"
-    return f"this machine skipped {summary['skipped']} ticks of what was shown" if summary["skipped"] else ""
 
 
 _EVERY = 0.02

@@ -86,6 +86,13 @@ def listed(titles: Mapping[str, str]) -> str:
     return "\n".join(f"{name:<{width}}  {title}" for name, title in titles.items())
 
 
+def repeatable(
+    parser: argparse.ArgumentParser, flag: str, dest: str, metavar: str | None, text: str, **more: Any
+) -> None:
+    """Add an option that may be given several times."""
+    parser.add_argument(flag, dest=dest, metavar=metavar, action="append", default=[], help=text, **more)
+
+
 class Parser(argparse.ArgumentParser):
     """Argument parser with one-sentence error messages and suggestions for misspelled names.
 

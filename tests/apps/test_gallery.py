@@ -125,12 +125,13 @@ def test_ffmpeg_receives_every_frame_and_its_error_is_reported(tmp_path, monkeyp
 
 def test_demonstration_holds_and_leaves_picture_and_film(tmp_path):
     module, showing = load("holds"), Showing("holds", tmp_path / "recordings", brief=True)
-    result = finish("holds", module.TITLE, module.GUIDE, module.demonstrate(showing), showing.recordings, tmp_path)
-    assert (result.mismatches, result.holds) == (0, True)
-    assert result.ticks > 1000 * len(result.recordings)
-    assert any(row.source == "derived" for row in result.outcome.rows), "no number was predicted"
-    assert result.picture.read_bytes().startswith(b"\x89PNG")
-    assert all(film.stat().st_size > 5000 for film in result.films)
+    outcome = module.demonstrate(showing)
+    result = finish(showing, module.TITLE, module.GUIDE, outcome, tmp_path).result
+    assert (result["mismatches"], result["holds"]) == (0, True)
+    assert result["ticks"] > 1000 * len(result["recordings"])
+    assert any(row.source == "derived" for row in outcome.rows), "no number was predicted"
+    assert Path(result["picture"]).read_bytes().startswith(b"\x89PNG")
+    assert all(Path(film).stat().st_size > 5000 for film in result["films"])
 
 
 def test_demonstration_with_changed_friction_fails(tmp_path, monkeypatch):

@@ -36,11 +36,11 @@ def test_demonstration_is_shown_live_and_repeated(screen, tmp_path):
 def test_demonstration_holds_in_its_whole_length(name, tmp_path):
     module, showing = load(name), Showing(name, tmp_path / "recordings", brief=False)
     outcome = module.demonstrate(showing)
-    result = report.finish(name, module.TITLE, module.GUIDE, outcome, showing.recordings, tmp_path)
-    assert [row for row in result.outcome.rows if not row.holds] == []
-    assert result.outcome.number <= result.outcome.bound
-    assert (result.mismatches, result.holds) == (0, True)
-    assert result.ticks > 1000 * len(result.recordings)
+    result = report.finish(showing, module.TITLE, module.GUIDE, outcome, tmp_path).result
+    assert [row for row in outcome.rows if not row.holds] == []
+    assert outcome.number <= outcome.bound
+    assert (result["mismatches"], result["holds"]) == (0, True)
+    assert result["ticks"] > 1000 * len(result["recordings"])
     page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
     row = next(line for line in page.splitlines() if line.startswith(f"| [{name}]"))
-    assert f"{result.outcome.number:.3g} {result.outcome.unit}" in row
+    assert f"{outcome.number:.3g} {outcome.unit}" in row
