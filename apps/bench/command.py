@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from apps.bench.outcome import CannotMeasure, Outcome
+from apps.bench.outcome import CannotMeasure
 from apps.shared.command import Answer, listed, select
 from apps.shared.terminal import Line, bar
 from haptics.errors import ConfigurationError
@@ -23,7 +23,7 @@ class Benchmark:
     ----------
     function : str
         ``module:function`` in `apps.bench`. The function takes a `apps.bench.outcome.Progress` and the options of the
-        benchmark, returns an `Outcome`, and raises `CannotMeasure` if a requirement is missing.
+        benchmark, returns an `Answer`, and raises `CannotMeasure` if a requirement is missing.
     title : str
         Description in ``--list``.
     default : dict or None
@@ -187,7 +187,7 @@ def run(options: argparse.Namespace) -> Answer:
             except CannotMeasure as error:
                 if named:
                     raise
-                outcomes[name] = Outcome({"left_out": str(error)}, f"left out: {error}")
+                outcomes[name] = Answer({"left_out": str(error)}, f"left out: {error}")
     text = "\n\n".join(f"{name}: {BENCHMARKS[name].title}\n\n{outcome.text}" for name, outcome in outcomes.items())
     doubts = " ".join(f"{name}: {outcome.error}" for name, outcome in outcomes.items() if outcome.error)
     results = {name: outcome.result for name, outcome in outcomes.items()}
@@ -227,8 +227,8 @@ def options_by_benchmark(options: argparse.Namespace, names: Sequence[str]) -> d
     return found
 
 
-def load(name: str) -> Callable[..., Outcome]:
+def load(name: str) -> Callable[..., Answer]:
     """Import the module of a benchmark and return its function."""
     module, function = BENCHMARKS[name].function.split(":")
-    loaded: Callable[..., Outcome] = getattr(importlib.import_module(f"apps.bench.{module}"), function)
+    loaded: Callable[..., Answer] = getattr(importlib.import_module(f"apps.bench.{module}"), function)
     return loaded

@@ -8,11 +8,11 @@ import platform
 import statistics
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from apps.bench.outcome import table
+from apps.shared.command import package_versions
 from haptics.errors import ConfigurationError
 from haptics.servo.realtime import without_requests
 
@@ -28,7 +28,7 @@ def entry(results: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "time_utc": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        "versions": package_versions(_PACKAGES),
         "machine": {
             "system": platform.platform(),
             "processor": without_requests()["processor"],
@@ -115,10 +115,3 @@ def describe(before: list[dict[str, Any]], now: Mapping[str, Any]) -> str:
         known = [each[name] for each in earlier if name in each]
         rows.append((name, value, statistics.median(known) if known else None, len(known)))
     return table(rows)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from apps.bench import soak
-from apps.bench.outcome import Outcome, Progress, table, table_of
+from apps.bench.outcome import Progress, table, table_of
+from apps.shared.command import Answer
 from haptics.errors import ConfigurationError, HapticError
 from haptics.records import COLUMNS
 from haptics.settings import bounded, build, documented, string
@@ -49,7 +50,7 @@ class Settings(soak.Settings):
     record: str = string("", allowed="a folder", doc="folder for temporary recordings; a new temporary folder if empty")
 
 
-def run(progress: Progress, **options: Any) -> Outcome:
+def run(progress: Progress, **options: Any) -> Answer:
     """Run the benchmark."""
     settings = build(Settings, options, Settings.where)
     lengths: dict[str, list[dict[str, float]]] = {}
@@ -79,7 +80,7 @@ def run(progress: Progress, **options: Any) -> Outcome:
         },
     }
     result["failures"] = failures(result)
-    return Outcome(result, _text(result), " ".join(result["failures"]))
+    return Answer(result, _text(result), error=" ".join(result["failures"]))
 
 
 def failures(result: dict[str, Any]) -> list[str]:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from apps.bench import simulators, workload
-from apps.bench.outcome import Outcome, Progress, table_of
+from apps.bench.outcome import Progress, table_of
 from apps.bench.slices import compare, measure, nanoseconds, repeated
+from apps.shared.command import Answer
 from haptics.elements.catalogue import FOUR_MODELS
 from haptics.elements.models import Element
 from haptics.records import Rows
@@ -36,7 +37,7 @@ _COLUMNS = {
 Row = dict[str, Any]
 
 
-def run(progress: Progress) -> Outcome:
+def run(progress: Progress) -> Answer:
     """Measure all elements, then other simulators."""
     reference: workload.Reference | None = None
     try:
@@ -58,9 +59,8 @@ def run(progress: Progress) -> Outcome:
         f"{table_of(_COLUMNS, classic)}\n\n"
         f"Other simulators, one mass with dry friction; compared with model A:\n{table_of(simulators.COLUMNS, rivals)}"
     )
-    return Outcome(
-        {"reference": remark, "rows": own, "classic": classic, "simulators": rivals}, text, disagreement(own)
-    )
+    result = {"reference": remark, "rows": own, "classic": classic, "simulators": rivals}
+    return Answer(result, text, error=disagreement(own))
 
 
 def measured(element: Element, reference: workload.Reference | None) -> Row:

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.bench.outcome import Outcome, Progress, table_of
+from apps.bench.outcome import Progress, table_of
 from apps.bench.slices import compare, measure, nanoseconds
 from apps.bench.workload import PERIOD, NoReference, Reference, empty_results
+from apps.shared.command import Answer
 from haptics.elements.models import MasslessImpedance
 from haptics.elements.network import Network
 from haptics.friction.laws import Coulomb
@@ -49,7 +50,7 @@ _COLUMNS = {
 }
 
 
-def run(progress: Progress) -> Outcome:
+def run(progress: Progress) -> Answer:
     """Measure a network whose tick takes about 1 ms.
 
     Its size is found by iteration, because the time per contact depends on the caches.
@@ -81,7 +82,7 @@ def run(progress: Progress) -> Outcome:
     }
     if len(times) > 1:
         row |= {"reference_ns_per_step": nanoseconds(times[1], count), **compare(times[0], times[1])}
-    return Outcome({"reference": remark, "rows": [row]}, f"{table_of(_COLUMNS, [row])}\n{remark}")
+    return Answer({"reference": remark, "rows": [row]}, f"{table_of(_COLUMNS, [row])}\n{remark}")
 
 
 def friction_forces(count: int) -> NDArray[np.float64]:

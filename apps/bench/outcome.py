@@ -7,7 +7,6 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Self
@@ -24,25 +23,6 @@ class CannotMeasure(ConfigurationError):
 
     The message contains the remedy.
     """
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Result of a benchmark.
-
-    Attributes
-    ----------
-    result : dict
-        Result for ``--json``.
-    text : str
-        Result as text.
-    error : str
-        Reason why the figures are unreliable; empty if they are reliable.
-    """
-
-    result: dict[str, Any]
-    text: str
-    error: str = ""
 
 
 def table(rows: Sequence[Sequence[object]]) -> str:

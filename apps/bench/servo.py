@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.bench import cyclictest
-from apps.bench.outcome import CannotMeasure, Outcome, Progress, Stop, table
+from apps.bench.outcome import CannotMeasure, Progress, Stop, table
 from apps.bench.parallel_view import ENOUGH, Frames, open_views, show_stage, show_view, view_obstacle
 from apps.front_ends.messages import SessionEnded
 from apps.session.run import Session
 from apps.session.service import Service
 from apps.settings.config import complete
+from apps.shared.command import Answer
 from apps.stage.launch import stage_obstacle
 from haptics.errors import ConfigurationError
 from haptics.recording.certificate import quantiles
@@ -37,7 +38,6 @@ from haptics.trace import Ring
 
 DEVICE, MODEL = "virtual-joystick", "C"
 
-_WHERE = "bench servo"
 
 WITH_VIEW, WITH_STAGE, WITHOUT_VIEW = "with_view", "with_view_and_stage", "without_view"
 
@@ -95,18 +95,13 @@ class Turns:
         """Number of rounds."""
         return int(self.duration / (self.turns * self.length) * (1 + 1e-9))
 
-    @property
-    def servo(self) -> dict[str, object]:
-        """Table ``servo`` of the session settings."""
-        return {"scheduling": self.scheduling, "cpu": self.cpu}
-
 
 @documented
 @dataclass(frozen=True)
 class Settings(Turns):
     """Settings of the benchmark."""
 
-    where: ClassVar[str] = _WHERE
+    where: ClassVar[str] = "bench servo"
 
     view: str = choice(
         "both", tuple(_CONDITIONS), doc="whether a live view runs beside them, or ('stage') the stage as well"
@@ -118,34 +113,34 @@ class Settings(Turns):
         return 2 * len(_CONDITIONS[self.view])
 
 
-def run(progress: Progress, **options: Any) -> Outcome:
+def run(progress: Progress, **options: Any) -> Answer:
     """Measure both candidates under all conditions in every round, in alternating order."""
     obstacle = view_obstacle()
-    settings = build(Settings, {"view": "off" if obstacle else "both", **options}, _WHERE)
+    settings = build(Settings, {"view": "off" if obstacle else "both", **options}, Settings.where)
     cyclictest.require()
     if obstacle and settings.view != "off":
-        raise CannotMeasure(f"{_WHERE}.view = {settings.view!r}: {obstacle}.")
+        raise CannotMeasure(f"{Settings.where}.view = {settings.view!r}: {obstacle}.")
     if settings.view == "stage" and (obstacle := stage_obstacle() or ""):
-        raise CannotMeasure(f"{_WHERE}.view = 'stage': {obstacle}.")
+        raise CannotMeasure(f"{Settings.where}.view = 'stage': {obstacle}.")
     with Stop() as stop, tempfile.TemporaryDirectory(prefix="haptics-bench-") as folder:
         progress(0.0, "a warm-up session")
-        candidates = Candidates(Path(folder), settings.rate, settings.servo, stop)
+        candidates = Candidates(Path(folder), settings, stop)
         trial = candidates.trial()
         priority = int(trial.real_time["priority"])
-        command = " ".join(candidates.command(settings.length, priority))
-        conditions = {name: Condition() for name in _CONDITIONS[settings.view]}
+        command = " ".join(candidates.command(priority))
+        conditions: dict[str, Condition] = {name: ([], []) for name in _CONDITIONS[settings.view]}
         total, done = settings.turns * settings.rounds, 0
         for number in range(settings.rounds):
             order = (True, False) if number % 2 == 0 else (False, True)
-            for name, condition in conditions.items():
+            for name, (servos, references) in conditions.items():
                 with open_views(trial.rows, trial.started, stop, _WINDOWS[name]) as frames:
                     for own in order:
                         who = "servo" if own else cyclictest.NAME
                         progress(done / total, f"{who} {name.replace('_', ' ')}, slice {done + 1} of {total}")
                         if own:
-                            condition.servo.append(candidates.servo(settings.length, frames))
+                            servos.append(candidates.servo(frames))
                         else:
-                            condition.reference.append(candidates.reference(settings.length, priority, frames))
+                            references.append(candidates.reference(priority, frames))
                         done += 1
     return report(conditions, trial, settings.length, command, f"no live view: {obstacle}" if obstacle else "")
 
@@ -268,7 +263,7 @@ class Trial:
     started : dict
         Description of the run for a view.
     real_time : dict
-        Real-time properties granted by the operating system.
+        Real-time properties granted by the operating system, in the format of the results.
     startup : float
         Time from the start of the session to its first tick [s].
     """
@@ -278,23 +273,14 @@ class Trial:
     real_time: dict[str, Any]
     startup: float
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """Real-time properties in the format of the results."""
-        return {"realtime": self.real_time["scheduling"]} | {
-            name: value for name, value in self.real_time.items() if name != "scheduling"
-        }
+
+Condition = tuple[list[ServoSlice], list[Slice]]
+"""Slices of servo and reference under the same condition, in pairs."""
+
+_Window = Callable[[], tuple[float | None, float | None]]
 
 
-@dataclass(frozen=True)
-class Condition:
-    """Slices under the same condition, in pairs of servo and reference."""
-
-    servo: list[ServoSlice] = field(default_factory=list)
-    reference: list[Slice] = field(default_factory=list)
-
-
-def _window(frames: Frames | None) -> Callable[[], tuple[float | None, float | None]]:
+def _window(frames: Frames | None) -> _Window:
     """Begin a measurement; return a function that returns the time stolen meanwhile [s] and the frame rate [1/s]."""
     start, stolen_before, drawn_before = time.monotonic(), stolen_time(), frames() if frames else 0
 
@@ -306,27 +292,6 @@ def _window(frames: Frames | None) -> Callable[[], tuple[float | None, float | N
     return close
 
 
-class _Attendant:
-    """Callback of a session, which detects the first tick and a requested stop.
-
-    It is called about fifty times per second.
-    """
-
-    def __init__(self, trace: Ring, frames: Frames | None, stop: Stop, service: Service | None) -> None:
-        self._trace, self._frames, self._stop, self._service = trace, frames, stop, service
-        self._begun = time.monotonic()
-        self.startup = 0.0
-        self.close = _window(frames)
-
-    def __call__(self) -> None:
-        if self._service is not None:
-            self._service.run_periodic_tasks()
-        self._stop.check()
-        if not self.startup and self._trace.count:
-            self.startup = time.monotonic() - self._begun
-            self.close = _window(self._frames)
-
-
 class Candidates:
     """Runs the two candidates.
 
@@ -334,67 +299,83 @@ class Candidates:
     ----------
     folder : Path
         Folder for recordings and the output of cyclictest, which are deleted.
-    rate : float
-        Wake-up rate [Hz].
-    servo : dict
-        Table ``servo`` of the session settings.
+    settings : Turns
+        Length of a slice, wake-up rate, scheduling and processor.
     stop : Stop
         Polled during the runs.
     """
 
-    def __init__(self, folder: Path, rate: float, servo: dict[str, Any], stop: Stop) -> None:
-        self._folder, self._rate, self._servo, self._stop = folder, rate, servo, stop
+    def __init__(self, folder: Path, settings: Turns, stop: Stop) -> None:
+        self._folder, self._settings, self._stop = folder, settings, stop
+        self._count = round(settings.length * settings.rate)
 
     def trial(self) -> Trial:
         """Run a warm-up session."""
-        session, outcome, attendant = self._run(_TRIAL, None, None)
-        recording = Recording(Path(outcome["recording"]))
-        return Trial(np.array(recording.rows), session.started, recording.metadata["real_time"], attendant.startup)
-
-    def servo(self, length: float, frames: Frames | None, service: Service | None = None) -> ServoSlice:
-        """Run a session of `length` [s], with the front ends of a `service`."""
-        _, summary, attendant = self._run(length, frames, service)
-        stolen, frame_rate = attendant.close()
+        session, summary, startup, _ = self._run(_TRIAL, None, None)
         recording = Recording(Path(summary["recording"]))
-        lateness = whole_lateness(recording.rows, 1.0 / self._rate)
+        real_time = dict(recording.metadata["real_time"])
+        real_time = {"realtime": real_time.pop("scheduling"), **real_time}
+        return Trial(np.array(recording.rows), session.started, real_time, startup)
+
+    def servo(self, frames: Frames | None, service: Service | None = None) -> ServoSlice:
+        """Run a session, with the front ends of a `service`."""
+        _, summary, startup, close = self._run(self._settings.length, frames, service)
+        stolen, frame_rate = close()
+        recording = Recording(Path(summary["recording"]))
+        lateness = whole_lateness(recording.rows, 1.0 / self._settings.rate)
         tick_time, numbers = (np.array(recording.rows[name]) for name in ("tick_time", "tick"))
         shutil.rmtree(recording.folder)
-        return ServoSlice(lateness, stolen, frame_rate, tick_time, summary, attendant.startup, numbers)
+        return ServoSlice(lateness, stolen, frame_rate, tick_time, summary, startup, numbers)
 
     def _run(
         self, length: float, frames: Frames | None, service: Service | None
-    ) -> tuple[Session, dict[str, Any], _Attendant]:
-        """Run a session, with front ends in the same way as an application if there is a `service`."""
-        settings = {"model": MODEL, "rate": self._rate, "duration": length, "record": str(self._folder)}
-        config = complete({"session": settings, "device": {"name": DEVICE}, "servo": self._servo})
-        session = Session(config, lambda line: None, quiet=True)
-        attendant = _Attendant(Ring.attach(Path(session.started["trace"])), frames, self._stop, service)
+    ) -> tuple[Session, dict[str, Any], float, _Window]:
+        """Run a session of `length` [s], with front ends in the same way as an application if there is a `service`.
+
+        Return the session, its summary, the time to its first tick [s], and the window that began there.
+        """
+        given = self._settings
+        settings = {"model": MODEL, "rate": given.rate, "duration": length, "record": str(self._folder)}
+        servo = {"scheduling": given.scheduling, "cpu": given.cpu}
+        session = Session(
+            complete({"session": settings, "device": {"name": DEVICE}, "servo": servo}), lambda line: None, quiet=True
+        )
+        trace, begun = Ring.attach(Path(session.started["trace"])), time.monotonic()
+        startup, close = 0.0, _window(frames)
+
+        def attend() -> None:
+            nonlocal startup, close
+            if service is not None:
+                service.run_periodic_tasks()
+            self._stop.check()
+            if not startup and trace.count:
+                startup, close = time.monotonic() - begun, _window(frames)
+
         if service is None:
-            outcome = session.run(attendant)
+            outcome = session.run(attend)
         else:
             service.begin(session)
-            outcome = session.run(attendant, service.connections)
+            outcome = session.run(attend, service.connections)
             service.end(SessionEnded(outcome.reason, outcome.summary, str(outcome.fault or "")))
         if outcome.fault is not None:
             raise outcome.fault
-        return session, outcome.summary, attendant
+        return session, outcome.summary, startup, close
 
-    def command(self, length: float, priority: int) -> list[str]:
-        """Return the cyclictest command line for `length` [s].
+    def command(self, priority: int) -> list[str]:
+        """Return the cyclictest command line.
 
         `priority` is the FIFO priority of the servo, 0 for SCHED_OTHER.
         """
-        return cyclictest.command(1.0 / self._rate, round(length * self._rate), priority, self._servo["cpu"])
+        return cyclictest.command(1.0 / self._settings.rate, self._count, priority, self._settings.cpu)
 
-    def reference(self, length: float, priority: int, frames: Frames | None) -> Slice:
-        """Run cyclictest for `length` [s] with the FIFO `priority` of the servo, 0 for SCHED_OTHER."""
+    def reference(self, priority: int, frames: Frames | None) -> Slice:
+        """Run cyclictest with the FIFO `priority` of the servo, 0 for SCHED_OTHER."""
         output = self._folder / "cyclictest.txt"
         close = _window(frames)
-        cyclictest.measure(self.command(length, priority), output, length, self._stop.check)
+        cyclictest.measure(self.command(priority), output, self._settings.length, self._stop.check)
         stolen, frame_rate = close()
-        text = output.read_text(encoding="ascii", errors="replace")
-        lateness = cyclictest.lateness(text, round(length * self._rate))
-        return Slice(lateness[round(SETTLING * self._rate) :], stolen, frame_rate)
+        lateness = cyclictest.lateness(output.read_text(encoding="ascii", errors="replace"), self._count)
+        return Slice(lateness[round(SETTLING * self._settings.rate) :], stolen, frame_rate)
 
 
 # --- report --------------------------------------------------------------------------------------------------------
@@ -404,7 +385,7 @@ _COUNTS = ("ticks", "skipped", "lost_ticks", "overruns")
 _HEADING = ("", "", "median us", "99 % us", "99.9 % us", "max us", "late of 1000", "frames/s", "stolen s")
 
 
-def report(conditions: Mapping[str, Condition], trial: Trial, length: float, command: str, remark: str = "") -> Outcome:
+def report(conditions: Mapping[str, Condition], trial: Trial, length: float, command: str, remark: str = "") -> Answer:
     """Compute the result of slices of `length` [s].
 
     Parameters
@@ -421,13 +402,13 @@ def report(conditions: Mapping[str, Condition], trial: Trial, length: float, com
         Additional remark for the text.
     """
     found = {name: measured(condition) for name, condition in conditions.items()}
-    slices = [one for condition in conditions.values() for one in condition.servo]
+    slices = [one for servos, _ in conditions.values() for one in servos]
     result = {
         "device": DEVICE,
         "model": MODEL,
         "rate_hz": slices[0].summary["rate_hz"],
         **next(iter(found.values())),
-        **trial.facts,
+        **trial.real_time,
         "cyclictest": command,
         "slice_s": length,
         "settling_s": SETTLING,
@@ -442,13 +423,14 @@ def report(conditions: Mapping[str, Condition], trial: Trial, length: float, com
         frames = one["view_frames_per_s"]
         if frames is not None and frames < ENOUGH:
             doubts.append(f"the live view was closed, or drew {frames:.1f} frames a second only.")
-    return Outcome(result, _text(result, remark), " ".join(doubts))
+    return Answer(result, _text(result, remark), error=" ".join(doubts))
 
 
 def measured(condition: Condition) -> dict[str, Any]:
     """Return the figures over all slices of a condition, the ratios, and the figures of every pair."""
     pairs = []
-    for own, other in zip(condition.servo, condition.reference, strict=True):
+    servos, references = condition
+    for own, other in zip(servos, references, strict=True):
         ours, theirs = figures(own.lateness), figures(other.lateness)
         servo = {
             **ours,
@@ -464,11 +446,11 @@ def measured(condition: Condition) -> dict[str, Any]:
                 "reference": {**theirs, "stolen_s": other.stolen, "view_frames_per_s": other.frames},
             }
         )
-    reference = figures(np.concatenate([one.lateness for one in condition.reference]))
-    frames = [one.frames for one in (*condition.servo, *condition.reference) if one.frames is not None]
+    reference = figures(np.concatenate([one.lateness for one in references]))
+    frames = [one.frames for one in (*servos, *references) if one.frames is not None]
     return {
-        **servo_figures(condition.servo, _COUNTS),
-        "reference": {**reference, "stolen_s": _total_stolen(condition.reference)},
+        **servo_figures(servos, _COUNTS),
+        "reference": {**reference, "stolen_s": _total_stolen(references)},
         **medians(pairs),
         "view_frames_per_s": min(frames, default=None),
         "slices": pairs,

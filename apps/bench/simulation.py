@@ -31,12 +31,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.bench.outcome import Outcome, Progress, table
+from apps.bench.outcome import Progress, table
 from apps.bench.slices import compare, measure
 from apps.bench.workload import PERIOD, STEPS, empty_results, own_loop, plainest
 from apps.experiment.power import Arm, Study, simulate_people
 from apps.experiment.procedures.quest import QuestPlus
 from apps.experiment.procedures.settings import QuestSettings
+from apps.shared.command import Answer
 from apps.shared.workers import workers
 from apps.sweep.design import AxisSettings, Job, Sweep, SweepSettings
 from apps.sweep.running import simulate_jobs
@@ -56,7 +57,7 @@ MANY = 8
 _LOOP_ROUNDS = 30
 
 
-def run_loop(progress: Progress) -> Outcome:
+def run_loop(progress: Progress) -> Answer:
     """Measure the ticks and the steps."""
     progress(0.0, "model C on the virtual joystick")
     step = own_loop(plainest(Causality.IMPEDANCE), empty_results())
@@ -68,7 +69,7 @@ def run_loop(progress: Progress) -> Outcome:
         "reference_ns_per_step": float(np.median(reference)) * 1e9,
         **compare(tick, reference),
     }
-    return Outcome({"rows": [row]}, table([("ns/tick", "ns/step", "ratio", "spread"), list(row.values())]))
+    return Answer({"rows": [row]}, table([("ns/tick", "ns/step", "ratio", "spread"), list(row.values())]))
 
 
 def sessions(duration: float) -> Callable[[], object]:
@@ -159,7 +160,7 @@ SWEEP = Sweep(
 )
 
 
-def run_sweep(progress: Progress) -> Outcome:
+def run_sweep(progress: Progress) -> Answer:
     """Measure tasks, and extrapolate to a map."""
     count = len(os.sched_getaffinity(0))
     progress(0.0, "one processor")
@@ -177,7 +178,7 @@ def run_sweep(progress: Progress) -> Outcome:
     }
     heading = ("workers", "processor ms/session", "ms/session", "overhead ms/task", "speed-up", "s for 100 x 100")
     words = f"{in_words(MAP * alone)} of processor time, {in_words(row['map_seconds'])} here, without the start"
-    return Outcome({"rows": [row]}, f"{table([heading, list(row.values())])}\n\n100 x 100 sessions: {words}")
+    return Answer({"rows": [row]}, f"{table([heading, list(row.values())])}\n\n100 x 100 sessions: {words}")
 
 
 def simulate_batch(batch: int, number: int) -> float:
@@ -206,7 +207,7 @@ _TRUE_LEVEL = 0.15
 """Level from which the simulated answers are correct."""
 
 
-def run_quest(progress: Progress) -> Outcome:
+def run_quest(progress: Progress) -> Answer:
     """Measure both implementations."""
     progress(0.0, f"{QUEST.count} levels")
     right = QuestPlus(QUEST, _GUESS).right
@@ -220,7 +221,7 @@ def run_quest(progress: Progress) -> Outcome:
         **compare(own, reference),
     }
     heading = ("levels", "cells", "us/trial", "NumPy us/trial", "ratio", "spread")
-    return Outcome({"rows": [row]}, table([heading, list(row.values())]))
+    return Answer({"rows": [row]}, table([heading, list(row.values())]))
 
 
 def own_session() -> None:
@@ -266,7 +267,7 @@ _PROCEDURE = {"kind": "quest+", "trials": 60, "least_trials": 60, "minimum": 0.0
 STUDY = Study((Arm("2 N", "discrimination", "law.force", 2.0, 1, _PROCEDURE),), {"level": 1}, "weibull", 0.75, 1)
 
 
-def run_fit(progress: Progress) -> Outcome:
+def run_fit(progress: Progress) -> Answer:
     """Measure participants alone and on all processors, and extrapolate to large numbers."""
     progress(0.0, "one process")
     times = measure([functools.partial(simulate_people, STUDY, 0, 1), own_session], 20)
@@ -288,7 +289,7 @@ def run_fit(progress: Progress) -> Outcome:
         f"{table([heading, list(row.values())])}\n\n{PEOPLE} people on the {number} workers here: {in_words(here)}\n"
         f"{MILLIONS} people, if all workers were as fast as one here alone:\n{many}"
     )
-    return Outcome({"rows": [row], "people": PEOPLE, "seconds": here, "two_million_seconds": plan}, text)
+    return Answer({"rows": [row], "people": PEOPLE, "seconds": here, "two_million_seconds": plan}, text)
 
 
 def simulate_portion(number: int) -> float:

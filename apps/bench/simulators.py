@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.bench.outcome import CannotMeasure, Outcome, Progress, table_of
+from apps.bench.outcome import CannotMeasure, Progress, table_of
 from apps.bench.slices import compare, measure, nanoseconds, repeated
 from apps.bench.workload import PERIOD, STEPS, empty_results, inputs, own_loop, plainest
+from apps.shared.command import Answer
 from haptics.device import Causality
 from haptics.elements.models import RigidAdmittance
 from haptics.friction.laws import Coulomb
@@ -193,7 +194,7 @@ _SCENE_COLUMNS = {
 }
 
 
-def run_mujoco(progress: Progress) -> Outcome:
+def run_mujoco(progress: Progress) -> Answer:
     """Measure all friction models."""
     if importlib.util.find_spec("mujoco") is None:
         raise CannotMeasure("mujoco is not installed: pip install mujoco")
@@ -213,7 +214,7 @@ def run_mujoco(progress: Progress) -> Outcome:
         )
     version = importlib.metadata.version("mujoco")
     text = f"{table_of(_SCENE_COLUMNS, rows)}\nMuJoCo {version}; ratio to no friction"
-    return Outcome({"version": version, "reference": WAYS[0].name, "rows": rows}, text)
+    return Answer({"version": version, "reference": WAYS[0].name, "rows": rows}, text)
 
 
 def behaviour(way: Way) -> tuple[float, float]:

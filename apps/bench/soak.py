@@ -20,9 +20,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from apps.bench.outcome import Outcome, Progress, Stop, table_of
+from apps.bench.outcome import Progress, Stop, table_of
 from apps.session.run import Session
 from apps.settings.config import complete
+from apps.shared.command import Answer
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError
 from haptics.recording.checks import INCOMPLETE
 from haptics.recording.recording import ORIGIN, Recording
@@ -66,7 +67,7 @@ class Settings:
         check(self, self.where)
 
 
-def run(progress: Progress, **options: Any) -> Outcome:
+def run(progress: Progress, **options: Any) -> Answer:
     """Run the session and check it."""
     settings = build(Settings, options, Settings.where)
     with Stop() as stop, contextlib.ExitStack() as cleaning:
@@ -109,7 +110,7 @@ def run(progress: Progress, **options: Any) -> Outcome:
         if result["failures"]:
             cleaning.pop_all()
         result["recording"] = str(recording) if settings.record or result["failures"] else None
-    return Outcome(result, _text(result), " ".join(result["failures"]))
+    return Answer(result, _text(result), error=" ".join(result["failures"]))
 
 
 class _Attendant:

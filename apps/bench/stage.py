@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.bench.outcome import CannotMeasure, Outcome, Progress, table
+from apps.bench.outcome import CannotMeasure, Progress, table
 from apps.doctor.child import NoAnswer, call_in_child
 from apps.front_ends.messages import Parameter, SessionStarted
+from apps.shared.command import Answer
 from haptics.records import NEUTRAL, Rows
 from haptics.trace import Trace
 
@@ -40,7 +41,7 @@ BUDGET = 1e3 / 60.0
 """Frame time at 60 frames per second [ms]."""
 
 
-def run(progress: Progress) -> Outcome:
+def run(progress: Progress) -> Answer:
     """Run the benchmark."""
     progress(0.0, f"{ROUNDS} times {SLICE} frames")
     try:
@@ -50,7 +51,7 @@ def run(progress: Progress) -> Outcome:
     if "obstacle" in found:
         raise CannotMeasure(f"bench stage: {found['obstacle']}")
     found |= {"size": list(SIZE), "budget_ms": round(BUDGET, 3), "within_budget": found["frame_ms"]["p95"] < BUDGET}
-    return Outcome(found, _text(found))
+    return Answer(found, _text(found))
 
 
 def _text(found: dict[str, Any]) -> str:

@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.bench import servo
-from apps.bench.outcome import CannotMeasure, Outcome, Progress, Stop, child_process, table
+from apps.bench.outcome import CannotMeasure, Progress, Stop, child_process, table
 from apps.session.service import Service
+from apps.shared.command import Answer
 from apps.stream import UDP, WEBSOCKET, StreamAddress, open_stream
 from haptics.settings import build, choice, documented
 
@@ -54,7 +55,7 @@ class Settings(servo.Turns):
         return len(self.kinds)
 
 
-def run(progress: Progress, **options: Any) -> Outcome:
+def run(progress: Progress, **options: Any) -> Answer:
     """Run the benchmark.
 
     The first candidate changes from round to round.
@@ -70,23 +71,23 @@ def run(progress: Progress, **options: Any) -> Outcome:
     slices: dict[str, list[Streamed]] = {kind: [] for kind in settings.kinds}
     with Stop() as stop, tempfile.TemporaryDirectory(prefix="haptics-bench-") as folder:
         progress(0.0, "a warm-up session")
-        candidates = servo.Candidates(Path(folder), settings.rate, settings.servo, stop)
+        candidates = servo.Candidates(Path(folder), settings, stop)
         trial = candidates.trial()
         total, done = settings.turns * settings.rounds, 0
         for number in range(settings.rounds):
             first = number % settings.turns
             for kind in (*settings.kinds[first:], *settings.kinds[:first]):
                 progress(done / total, f"stream {kind}, slice {done + 1} of {total}")
-                slices[kind].append(_slice(candidates, settings.length, kind, stop))
+                slices[kind].append(_slice(candidates, kind, stop))
                 done += 1
     return report(slices, trial, settings.length)
 
 
-def _slice(candidates: servo.Candidates, length: float, kind: str, stop: Stop) -> Streamed:
-    """Run a session of `length` [s] with a stream, or without one."""
+def _slice(candidates: servo.Candidates, kind: str, stop: Stop) -> Streamed:
+    """Run a session with a stream, or without one."""
     service = Service(lambda line: None)
     if kind == OFF:
-        return Streamed(candidates.servo(length, None, service))
+        return Streamed(candidates.servo(None, service))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM if kind == UDP else socket.SOCK_STREAM) as line:
         line.bind((_HERE, 0))  # the system chooses a free port
         address = StreamAddress(kind, _HERE, int(line.getsockname()[1]))
@@ -96,7 +97,7 @@ def _slice(candidates: servo.Candidates, length: float, kind: str, stop: Stop) -
             # a WebSocket client can connect only when the stream exists
             if _await_message(client, stop, _PATIENCE) != READY:
                 raise CannotMeasure(f"bench stream: the client of {address} could not begin.")
-            own = candidates.servo(length, None, service)
+            own = candidates.servo(None, service)
         finally:
             service.streams.close()
         with contextlib.suppress(OSError):
@@ -133,7 +134,7 @@ class Streamed:
 _HEADING = ("", "median us", "99 % us", "99.9 % us", "late of 1000", "tick us", "ticks", "missing", "gaps")
 
 
-def report(slices: Mapping[str, Sequence[Streamed]], trial: servo.Trial, length: float) -> Outcome:
+def report(slices: Mapping[str, Sequence[Streamed]], trial: servo.Trial, length: float) -> Answer:
     """Compute the result.
 
     Missing datagrams are permitted, because UDP may lose them if the client reads too slowly.
@@ -173,7 +174,7 @@ def report(slices: Mapping[str, Sequence[Streamed]], trial: servo.Trial, length:
         "device": servo.DEVICE,
         "model": servo.MODEL,
         "rate_hz": reference[0].own.summary["rate_hz"],
-        **trial.facts,
+        **trial.real_time,
         "slice_s": length,
         "rounds": len(reference),
         "settling_s": servo.SETTLING,
@@ -189,7 +190,7 @@ def report(slices: Mapping[str, Sequence[Streamed]], trial: servo.Trial, length:
             doubts.append(
                 f"the client of {stream['stream']} missed {stream['missing']} ticks in {stream['gaps']} gaps."
             )
-    return Outcome(result, _text(result, off), " ".join(doubts))
+    return Answer(result, _text(result, off), error=" ".join(doubts))
 
 
 def _figures(slices: Sequence[Streamed]) -> dict[str, Any]:

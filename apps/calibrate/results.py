@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import platform
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apps.shared.command import package_versions
 from devices.common.parameter_keys import key
 
 if TYPE_CHECKING:
@@ -37,19 +36,13 @@ def provenance(method: str, sources: Iterable[Source], identity: str, before: Pr
     from calibration.parameters import Provenance
 
     known, old = dict.fromkeys(sources), before or Provenance()
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:  # run from a source tree
-            versions[package] = "not installed"
     return Provenance(
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         method="; then ".join(filter(None, (old.method, method))),
         device=next((source.device for source in known if source.device), identity or old.device),
         data_files=(*old.data_files, *(Path(source.path).name for source in known)),
         data_sha256=(*old.data_sha256, *(source.sha256 for source in known)),
-        versions=versions,
+        versions={name: str(version) for name, version in package_versions(_PACKAGES, "not installed").items()},
     )
 
 

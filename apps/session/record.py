@@ -8,15 +8,14 @@ import functools
 import hashlib
 import itertools
 import math
-import platform
 import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apps.shared.command import package_versions
 from haptics.errors import ConfigurationError
 from haptics.recording.recorder import Recorder
 
@@ -114,13 +113,7 @@ def session_metadata(config: SessionConfig) -> dict[str, Any]:
 
 def made_by() -> dict[str, Any]:
     """Return the versions of the packages and the hash of the program that make a recording."""
-    versions: dict[str, str | None] = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = None
-    return {"versions": versions, "program_sha256": program_hash()}
+    return {"versions": package_versions(_PACKAGES), "program_sha256": program_hash()}
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import platform
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -37,6 +38,17 @@ class Answer:
     text: str = ""
     status: int = 0
     error: str = ""
+
+
+def package_versions(packages: Iterable[str], absent: str | None = None) -> dict[str, str | None]:
+    """Return the versions of Python and of `packages`; `absent` for one that is not installed, as in a source tree."""
+    versions: dict[str, str | None] = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = absent
+    return versions
 
 
 def make_folder(folder: Path) -> None:

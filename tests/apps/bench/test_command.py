@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from apps.bench import command, history
-from apps.bench.outcome import CannotMeasure, Outcome, Stop, table
+from apps.bench.outcome import CannotMeasure, Stop, table
+from apps.shared.command import Answer
 from haptics.errors import ConfigurationError
 
 SHORT = {name: one.default for name, one in command.BENCHMARKS.items() if one.default is not None}
@@ -26,7 +27,7 @@ def run(*arguments):
 @pytest.fixture
 def instant(monkeypatch):
     """Replace the benchmarks by functions that return the outcomes of this dictionary at once."""
-    outcomes: dict[str, Any] = {name: Outcome({"rows": [name]}, f"table of {name}") for name in command.BENCHMARKS}
+    outcomes: dict[str, Any] = {name: Answer({"rows": [name]}, f"table of {name}") for name in command.BENCHMARKS}
 
     def load(name):
         def run(progress, **options):
@@ -103,7 +104,7 @@ def test_unknown_name_is_refused_with_the_nearest_one():
 
 
 def test_untrustworthy_figures_fail_the_command(instant):
-    instant["kernel"] = Outcome({}, "", "the loops differ.")
+    instant["kernel"] = Answer({}, "", error="the loops differ.")
     answer = run()
     assert answer.status == 1 and answer.error == "kernel: the loops differ."
 
@@ -141,7 +142,7 @@ def test_table_aligns_columns_and_numbers_have_three_digits_without_an_exponent(
 def test_history_grows_and_is_shown_beside_the_new_results(instant, tmp_path):
     path = tmp_path / "history.jsonl"
     for ratio in (2.0, 4.0, 3.0):
-        instant["kernel"] = Outcome({"rows": [{"model": "C", "law": "coulomb", "ratio": ratio, "ns": 1.0}]}, "")
+        instant["kernel"] = Answer({"rows": [{"model": "C", "law": "coulomb", "ratio": ratio, "ns": 1.0}]}, "")
         run("kernel", "--history", str(path))
     before = history.lines_of(path)
     assert [history.ratios(line["benchmarks"]) for line in before] == [
@@ -154,7 +155,7 @@ def test_history_grows_and_is_shown_beside_the_new_results(instant, tmp_path):
         "stream C udp ratio_p999": 1.5,
         "stream C udp ratio_tick": 1.1,
     }
-    instant["kernel"] = Outcome({"rows": [{"model": "C", "law": "coulomb", "ratio": 9.0}]}, "")
+    instant["kernel"] = Answer({"rows": [{"model": "C", "law": "coulomb", "ratio": 9.0}]}, "")
     answer = run("kernel", "--history", str(path))
     assert answer.text.splitlines()[-1].split() == ["kernel", "C", "coulomb", "9.00", "3.00", "3"]
     assert answer.result["runs"] == len(history.lines_of(path)) == 4

@@ -19,7 +19,7 @@ import pytest
 
 from apps import cli
 from apps.bench import cyclictest, soak, stage
-from apps.bench.servo import Condition, ServoSlice, Slice, Trial
+from apps.bench.servo import ServoSlice, Slice, Trial
 from apps.bench.servo import Settings as ServoSettings
 from apps.bench.servo import report as report_servo
 from apps.bench.stream import Streamed, missing, report
@@ -33,7 +33,7 @@ from tests.processes import program, until
 
 COUNTS = {"ticks": 990, "skipped": 10, "lost_ticks": 0, "overruns": 3}
 MACHINE = {"processors": "0, 1", "machine": "Linux 6.18 x86_64", "processor": "a processor"}
-REAL_TIME = {"scheduling": "fifo", "priority": 80, **MACHINE}
+REAL_TIME = {"realtime": "fifo", "priority": 80, **MACHINE}
 TRIAL = Trial(np.zeros(0, ROW), {}, REAL_TIME, 1.5)
 
 
@@ -49,7 +49,7 @@ def reference_slice(lateness, frames=30.0):
 
 def condition(pairs, frames=30.0, **counts):
     own = [servo_slice(lateness, frames, **counts) for lateness, _ in pairs]
-    return Condition(own, [reference_slice(lateness, frames) for _, lateness in pairs])
+    return own, [reference_slice(lateness, frames) for _, lateness in pairs]
 
 
 def test_servo_report_takes_the_median_over_pairs_of_slices():
