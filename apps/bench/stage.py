@@ -120,7 +120,7 @@ def measure(rounds: int) -> dict[str, Any]:
                     row = rows[tick % len(rows)].copy()
                     row["tick"] = tick
                     trace.append(row)
-                stage_times[number, frame], cpu_times[number, frame] = _timed(stage.frame)
+                stage_times[number, frame], cpu_times[number, frame] = _timed(lambda: stage.draw(time.monotonic()))
             for frame in range(SLICE):
                 empty_times[number, frame], _ = _timed(clear)
 

@@ -7,7 +7,6 @@ procedural, computed from the position on the plane [mm]. The shaders are in GLS
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -246,12 +245,6 @@ class Mesh:
         gl.glDrawArrays(self._mode, 0, len(data))
         gl.glBindVertexArray(0)
 
-    def set_uniforms(self, uniforms: Mapping[str, Any]) -> None:
-        """Set uniform variables of the program."""
-        self.program.use()
-        for name, value in uniforms.items():
-            self.program[name] = value
-
 
 class NumberPicture:
     """Texture with four numbers per cell, 0 to 255, interpolated between cells."""
@@ -320,11 +313,14 @@ class Painter:
         self._marks = Mesh(MARK_SHADERS, MARK_VERTEX, gl.GL_TRIANGLES)
         self._ribbons = Mesh(RIBBON_SHADERS, RIBBON_VERTEX, gl.GL_TRIANGLE_STRIP)
         self.size = (1.0, 1.0)
+        self.shapes = 0
 
     def marks(self, marks: Marks) -> None:
         """Draw the collected shapes."""
         self._marks.draw(marks.vertices, self.size)
+        self.shapes += marks.count
 
     def ribbon(self, strip: Vertices) -> None:
         """Draw a strip."""
         self._ribbons.draw(strip, self.size)
+        self.shapes += 1

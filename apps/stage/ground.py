@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,26 +59,39 @@ class Ground:
 
 
 def ground_of(scene: Scene | None, corners: Corners, size: tuple[float, float]) -> Ground:
-    """Return the plane between `corners` [m] for a drawing of `size` [pixel]; plain without a scene."""
+    """Return the plane between `corners` [m] for a drawing of `size` [pixel]; plain without a scene.
+
+    Looks blend at borders like the parameters of the law. The darkness follows the friction where the look is plain or
+    the region has an image or a texture, and is 0.5 elsewhere.
+    """
     points = grid(corners, size if scene is not None else (0.0, 0.0))
     flat = points.reshape(-1, 2)
-    far = np.full(len(flat), 1.0)
-    if scene is None:
-        return _numbers(points, _share_of("plain", flat), np.zeros(len(flat)), far, far)
-    distances = [region.shape.distance(flat) for region in scene.regions]
-    walls = [wall.shape.distance(flat) for wall in scene.walls]
-    around = np.min(walls, axis=0) if walls else far
-    # The signed distance [m] of points from the nearest outline that is not covered by a later region. Inside a region,
-    # only the outlines of this region and of later ones are visible.
-    border = far
-    for distance in distances:
-        border = np.where((distance < 0.0) | (np.abs(distance) < np.abs(border)), distance, border)
-    shares, shade = _materials(scene, flat, distances)
-    return replace(
-        _numbers(points, shares, shade, border, around),
-        labels=tuple(_labels(scene, points, distances, around)),
-        walls=bool(walls),
+    border = around = np.full(len(flat), 1.0)
+    shares, shade = _share_of("plain" if scene is None else scene.look, flat), np.zeros(len(flat))
+    labels: tuple[Label, ...] = ()
+    if scene is not None:
+        from haptics.scenes.scene import blend
+
+        around = np.min([wall.shape.distance(flat) for wall in scene.walls], axis=0) if scene.walls else around
+        level = scene.numbers_at(flat)[:, 0]
+        shown = np.full(len(flat), float(scene.look == "plain"))
+        distances = [region.shape.distance(flat) for region in scene.regions]
+        for region, distance in zip(scene.regions, distances, strict=True):
+            # The signed distance [m] from the nearest outline that is not covered by a later region. Inside a region,
+            # only the outlines of this region and of later ones are visible.
+            border = np.where((distance < 0.0) | (np.abs(distance) < np.abs(border)), distance, border)
+            weight = blend(distance, scene.border)
+            varies = region.look == "plain" or region.texture is not None or len(region.laws) > 1
+            shares += weight[:, None] * (_share_of(region.look, flat) - shares)
+            shown += weight * (varies - shown)
+        shade = 0.5 + shown * ((level - level.min()) / max(float(np.ptp(level)), 1e-9) - 0.5)
+        labels = tuple(_labels(scene, points, distances, around))
+    away = [0.5 + 0.5e3 / REACH * distance for distance in (border, around)]
+    pictures = (shares[:, 1:5], np.column_stack((shares[:, 5], shade, *away)))
+    looks, others = (
+        np.round(255 * np.clip(one, 0.0, 1.0)).astype(np.uint8).reshape(*points.shape[:2], 4) for one in pictures
     )
+    return Ground(looks, others, labels, scene is not None and bool(scene.walls))
 
 
 def grid(corners: Corners, size: tuple[float, float]) -> Floats:
@@ -94,26 +107,6 @@ def grid(corners: Corners, size: tuple[float, float]) -> Floats:
     x = left + (np.arange(columns) + 0.5) / columns * (right - left)
     y = low + (np.arange(rows) + 0.5) / rows * (high - low)
     return np.stack(np.meshgrid(x, y), axis=2)
-
-
-def _materials(scene: Scene, flat: Floats, distances: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """Return the share of each look, and the darkness from 0 to 1, at points.
-
-    Looks blend at borders like the parameters of the law. The darkness follows the friction where the look is plain or
-    the region has an image or a texture, and is 0.5 elsewhere.
-    """
-    from haptics.scenes.scene import blend
-
-    level = scene.numbers_at(flat)[:, 0]
-    relative = (level - level.min()) / max(float(np.ptp(level)), 1e-9)
-    shares = _share_of(scene.look, flat)
-    shown = np.full(len(flat), float(scene.look == "plain"))
-    for region, distance in zip(scene.regions, distances, strict=True):
-        weight = blend(distance, scene.border)
-        varies = region.look == "plain" or region.texture is not None or len(region.laws) > 1
-        shares += weight[:, None] * (_share_of(region.look, flat) - shares)
-        shown += weight * (varies - shown)
-    return shares, np.asarray(0.5 + shown * (relative - 0.5))
 
 
 def _share_of(look: str, flat: Floats) -> Floats:
@@ -140,10 +133,3 @@ def _labels(scene: Scene, points: Floats, distances: Sequence[Floats], around: F
             least, most = min(forces), max(forces)
             levels = f"{least:.3g}" if least == most else f"{least:.3g} to {most:.3g}"
             yield Label(f"{region.name}  {levels} N", (x, y))
-
-
-def _numbers(points: Floats, shares: Floats, level: Floats, border: Floats, wall: Floats) -> Ground:
-    away = [0.5 + 0.5e3 / REACH * distance for distance in (border, wall)]
-    pictures = (shares[:, 1:5], np.column_stack((shares[:, 5], level, *away)))
-    looks, others = (np.round(255 * np.clip(one, 0.0, 1.0)).astype(np.uint8) for one in pictures)
-    return Ground(looks.reshape(*points.shape[:2], 4), others.reshape(*points.shape[:2], 4))

@@ -5,7 +5,6 @@ Lengths are in pixels from the lower left corner of the window.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from apps.front_ends.run import RunInfo
@@ -117,28 +116,6 @@ class Scenery:
 def force_words(info: RunInfo) -> str:
     """Return the name of the force arrow."""
     return "force on the hand" if info.causality == Causality.IMPEDANCE else "force of the hand"
-
-
-def signs(info: RunInfo, theme: Theme, walls: bool) -> list[tuple[str, Callable[[Marks, Place, float], None]]]:
-    """Return texts and drawing functions of the signs in the legend, except for the link and the arrow.
-
-    A drawing function takes the marks, a position, and a unit of length [pixel].
-    """
-
-    def path(marks: Marks, at: Place, unit: float) -> None:
-        marks.stroke((at[0] - 2.2 * unit, at[1]), (at[0] + 2.2 * unit, at[1]), 0.45 * unit, theme.motion)
-        marks.square((at[0] - 0.9 * unit, at[1]), 0.7 * unit, theme.stick)
-
-    contact = "proxy" if info.causality == Causality.IMPEDANCE else "contact"
-    found: list[tuple[str, Callable[[Marks, Place, float], None]]] = [
-        ("end effector", lambda marks, at, unit: handle(marks, at, unit, theme)),
-        (f"{contact} that holds: stick", lambda marks, at, unit: contact_mark(marks, at, unit, theme, sticking=True)),
-        (f"{contact} that slides: slip", lambda marks, at, unit: contact_mark(marks, at, unit, theme, sticking=False)),
-        ("path, and where it rested", path),
-    ]
-    if walls:
-        found.append(("wall", lambda marks, at, unit: marks.square(at, 1.3 * unit, theme.faint)))
-    return found
 
 
 def handle(marks: Marks, at: Place, unit: float, theme: Theme) -> None:

@@ -40,6 +40,10 @@ class Motion:
     position, contact : (2,) float arrays
         The end effector, and the contact point at which friction acts: the end effector minus the elastic displacement
         [m].
+    displacement : (2,) float array
+        Elastic displacement from the contact to the end effector [m].
+    trail : (n, 2) float array
+        Positions of the contact, oldest first [m].
     force : (2,) float array
         Displayed force [N].
     speed, normal_force : float
@@ -60,25 +64,11 @@ class Motion:
         self._seconds = self._stride / rate
         self._capacity = max(round(TRAIL_TIME / self._seconds), 2)
         self._points: Floats = np.empty((0, 4))
-        self.position, self.contact, self.force = np.zeros(2), np.zeros(2), np.zeros(2)
+        self.position, self.contact, self.displacement, self.force = (np.zeros(2) for _ in range(4))
+        self.trail, self.largest = self._points[:, :2], 0.0
         self.speed, self.normal_force = 0.0, float("nan")
         self.sticking = self.released = False
         self.region, self.ticks, self.version = -1, 0, 0
-
-    @property
-    def displacement(self) -> Floats:
-        """Elastic displacement from the contact to the end effector, (2,) [m]."""
-        return self.position - self.contact
-
-    @property
-    def trail(self) -> Floats:
-        """Positions of the contact, (n, 2) [m], oldest first."""
-        return self._points[:, :2]
-
-    @property
-    def largest(self) -> float:
-        """Largest elastic displacement during the time of the trail [m]."""
-        return float(self._points[:, 3].max()) if len(self._points) else 0.0
 
     def add_rows(self, rows: Rows) -> None:
         """Add rows (dtype `haptics.records.ROW`), oldest first."""
@@ -91,6 +81,7 @@ class Motion:
         # The envelope flags non-finite rows; here they only leave the previous values unchanged.
         if np.isfinite(position).all() and np.isfinite(displacement).all():
             self.position, self.contact = position.copy(), position - displacement
+            self.displacement = self.position - self.contact
         if np.isfinite(force).all():
             self.force = force.copy()
         self.speed = speed if np.isfinite(speed) else self.speed
@@ -104,6 +95,8 @@ class Motion:
         points = np.column_stack((contact, chosen["sticking"] != 0, stretch))
         points = points[np.isfinite(points).all(axis=1)]
         self._points = np.concatenate((self._points, points))[-self._capacity :]
+        self.trail = self._points[:, :2]
+        self.largest = float(self._points[:, 3].max()) if len(self._points) else 0.0
 
     def sticks(self) -> tuple[Floats, Floats]:
         """Return the latest places of rest, (n, 2) [m], and the durations of rest, (n,) [s]."""

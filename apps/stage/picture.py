@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import string
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from apps.shared.theme import Theme
 from apps.stage import shapes
 from apps.stage.gl import GROUND_SHADERS, Canvas, Mesh, NumberPicture, Painter
 from apps.stage.ground import REACH, Ground, ground_of
-from apps.stage.layout import Layout, Lines, Scenery, contact_mark, force_words, handle, nice_length, signs
+from apps.stage.layout import Layout, Lines, Scenery, contact_mark, force_words, handle, nice_length
 from apps.stage.motion import Motion, Stretch
 from apps.stage.shapes import Marks, colour_of, spring, zigzag
 from haptics.device import Causality
@@ -89,22 +88,22 @@ class Backdrop:
         self._others.put(scenery.ground.others)
         self._looks.use()
         self._others.use()
-        self._ground.set_uniforms(
-            {
-                "looks": 0,
-                "others": 1,
-                "plain_tone": colour_of(theme.panel),
-                "strong_tone": colour_of(theme.faint),
-                "line_tone": colour_of(theme.text),
-                "solid_tone": colour_of(theme.border),
-                "veil": colour_of(theme.ground),
-                "veil_share": _VEIL_SHARE[theme.name],
-                "raster": 1e3 * nice_length(0.25 * (right - left)),
-                "pixel": 1e3 / plane.scale,
-                "reach": REACH,
-                "level_share": 0.5,
-            }
-        )
+        self._ground.program.use()
+        for name, value in {
+            "looks": 0,
+            "others": 1,
+            "plain_tone": colour_of(theme.panel),
+            "strong_tone": colour_of(theme.faint),
+            "line_tone": colour_of(theme.text),
+            "solid_tone": colour_of(theme.border),
+            "veil": colour_of(theme.ground),
+            "veil_share": _VEIL_SHARE[theme.name],
+            "raster": 1e3 * nice_length(0.25 * (right - left)),
+            "pixel": 1e3 / plane.scale,
+            "reach": REACH,
+            "level_share": 0.5,
+        }.items():
+            self._ground.program[name] = value
         outline = plane.outline
         corners = np.zeros(4, _CORNER)
         shares = np.array([(0, 0), (1, 0), (0, 1), (1, 1)], float)
@@ -151,20 +150,30 @@ def _write_panel(scenery: Scenery, marks: Marks, brush: Brush) -> np.ndarray:
         label = brush.text(words, (at.left, y), small, colour, anchor="left")
         fit(label, small, at.right - at.left)
     left, words_at, y = at.left + 2.2 * unit, at.left + 6.4 * unit, at.legend
+    contact = "proxy" if info.causality == Causality.IMPEDANCE else "contact"
 
     def explain(words: str) -> None:
+        """Write a text beside the sign, and go on to the next line."""
+        nonlocal y
         brush.text(words, (words_at, y + _RISE * unit), small, theme.text, anchor="left")
-
-    for words, sign in signs(info, theme, scenery.ground.walls):
-        sign(marks, (left, y), unit)
-        explain(words)
         y -= at.step
+
+    handle(marks, (left, y), unit, theme)
+    explain("end effector")
+    contact_mark(marks, (left, y), unit, theme, sticking=True)
+    explain(f"{contact} that holds: stick")
+    contact_mark(marks, (left, y), unit, theme, sticking=False)
+    explain(f"{contact} that slides: slip")
+    marks.stroke((left - 2.2 * unit, y), (left + 2.2 * unit, y), 0.45 * unit, theme.motion)
+    marks.square((left - 0.9 * unit, y), 0.7 * unit, theme.stick)
+    explain("path, and where it rested")
+    if scenery.ground.walls:
+        marks.square((left, y), 1.3 * unit, theme.faint)
+        explain("wall")
     coil = spring(np.array((left - 2.4 * unit, y)), np.array((left + 2.4 * unit, y)), 1.0 * unit)
     explain(f"link, drawn {scenery.factor}× longer" if scenery.factor > 1 else "link, as long as it is")
-    y -= at.step
     marks.arrow((left - 2.2 * unit, y), (left + 2.2 * unit, y), 0.6 * unit, theme.force)
     explain(force_words(info))
-    y -= at.step
     force = nice_length((layout.panel.width - 20.0 * unit) / scenery.per_newton)  # at the scale of the plane
     tip = at.left + force * scenery.per_newton
     marks.arrow((at.left, y), (tip, y), 0.6 * unit, theme.force)
@@ -332,67 +341,46 @@ _ARROW = 0.15
 """Length of the arrow for the break-away force, as a fraction of the plane's shorter side."""
 
 
-class Actors:
-    """Draws the moving objects of one scenery: trail, contact, link, end effector, and force.
+def draw_actors(painter: Painter, scenery: Scenery, motion: Motion) -> int:
+    """Draw the moving objects: trail, contact, link, end effector, and force. Return the number of shapes."""
+    plane, theme, unit = scenery.plane, scenery.theme, scenery.layout.unit
+    halo = max(0.28 * unit, 1.5)
+    marks = shapes.Marks(theme.panel, halo)
+    contact = np.array(plane.to_window(*motion.contact))
+    hand = contact + motion.displacement * plane.scale * scenery.factor
+    origin = plane.to_window(0.0, 0.0)
+    painter.shapes = 0
 
-    Attributes
-    ----------
-    shapes : int
-        Number of shapes in the last picture.
-    """
+    points = plane.scale * motion.trail + origin
+    chosen = shapes.thinned(points)
+    points, shares = points[chosen], np.linspace(0.06, 1.0, len(motion.trail))[chosen]
+    width = 0.6 * unit
+    painter.ribbon(shapes.ribbon(points, width + 2 * halo, theme.panel, 0.7 * shares))
+    painter.ribbon(shapes.ribbon(points, width, theme.motion, shares))
 
-    def __init__(self, painter: Painter, scenery: Scenery) -> None:
-        self._painter, self._scenery = painter, scenery
-        self._halo = max(0.28 * scenery.layout.unit, 1.5)
-        self._marks = shapes.Marks(scenery.theme.panel, self._halo)
-        self.shapes = 0
+    places, seconds = motion.sticks()
+    marks.clear()
+    for (x, y), time in zip((plane.scale * places + origin).tolist(), seconds.tolist(), strict=True):
+        marks.square((x, y), unit * min(0.45 + 0.75 * time**0.5, 1.15), theme.stick, share=0.8)
+    painter.marks(marks)
 
-    def draw(self, motion: Motion) -> None:
-        """Draw all objects at their present positions."""
-        scenery, marks = self._scenery, self._marks
-        plane, theme, unit = scenery.plane, scenery.theme, scenery.layout.unit
-        contact = np.array(plane.to_window(*motion.contact))
-        hand = contact + motion.displacement * plane.scale * scenery.factor
-        origin = plane.to_window(0.0, 0.0)
-        self.shapes = 0
+    if np.hypot(*(hand - contact)) > _LEAST_LINK * unit:
+        coil, width = shapes.spring(contact, hand, 1.2 * unit), max(0.42 * unit, 2.0)
+        painter.ribbon(shapes.zigzag(coil, width + 2 * halo, theme.panel, 0.8))
+        painter.ribbon(shapes.zigzag(coil, width, theme.friction))
 
-        points = plane.scale * motion.trail + origin
-        chosen = shapes.thinned(points)
-        points, shares = points[chosen], np.linspace(0.06, 1.0, len(motion.trail))[chosen]
-        width = 0.6 * unit
-        self._draw_ribbon(shapes.ribbon(points, width + 2 * self._halo, theme.panel, 0.7 * shares))
-        self._draw_ribbon(shapes.ribbon(points, width, theme.motion, shares))
-
-        places, seconds = motion.sticks()
-        marks.clear()
-        for (x, y), time in zip((plane.scale * places + origin).tolist(), seconds.tolist(), strict=True):
-            marks.square((x, y), unit * min(0.45 + 0.75 * time**0.5, 1.15), theme.stick, share=0.8)
-        self._flush()
-
-        if np.hypot(*(hand - contact)) > _LEAST_LINK * unit:
-            coil, width = shapes.spring(contact, hand, 1.2 * unit), max(0.42 * unit, 2.0)
-            self._draw_ribbon(shapes.zigzag(coil, width + 2 * self._halo, theme.panel, 0.8))
-            self._draw_ribbon(shapes.zigzag(coil, width, theme.friction))
-
-        marks.clear()
-        contact_mark(marks, (float(contact[0]), float(contact[1])), unit, theme, sticking=motion.sticking)
-        force = motion.force * scenery.per_newton
-        if np.hypot(*force) > 0.5 * unit:
-            # The device's force pushes the hand, so the tip of its arrow is at the hand. The hand's force starts there.
-            pushes = scenery.info.causality == Causality.IMPEDANCE
-            edge = _HANDLE * unit * force / np.hypot(*force)
-            start, end = (hand - edge - force, hand - edge) if pushes else (hand + edge, hand + edge + force)
-            marks.arrow((float(start[0]), float(start[1])), (float(end[0]), float(end[1])), 0.85 * unit, theme.force)
-        handle(marks, (float(hand[0]), float(hand[1])), unit, theme)
-        self._flush()
-
-    def _draw_ribbon(self, strip: shapes.Vertices) -> None:
-        self._painter.ribbon(strip)
-        self.shapes += 1
-
-    def _flush(self) -> None:
-        self._painter.marks(self._marks)
-        self.shapes += self._marks.count
+    marks.clear()
+    contact_mark(marks, (float(contact[0]), float(contact[1])), unit, theme, sticking=motion.sticking)
+    force = motion.force * scenery.per_newton
+    if np.hypot(*force) > 0.5 * unit:
+        # The device's force pushes the hand, so the tip of its arrow is at the hand. The hand's force starts there.
+        pushes = scenery.info.causality == Causality.IMPEDANCE
+        edge = _HANDLE * unit * force / np.hypot(*force)
+        start, end = (hand - edge - force, hand - edge) if pushes else (hand + edge, hand + edge + force)
+        marks.arrow((float(start[0]), float(start[1])), (float(end[0]), float(end[1])), 0.85 * unit, theme.force)
+    handle(marks, (float(hand[0]), float(hand[1])), unit, theme)
+    painter.marks(marks)
+    return painter.shapes
 
 
 class Picture:
@@ -407,8 +395,12 @@ class Picture:
 
     Attributes
     ----------
-    theme : Theme
-        Present colours.
+    info, scene, theme : RunInfo, Scene or None, Theme
+        Run, its scene, and colours. Call `lay_out` after a change.
+    panel : bool
+        Whether the column with numbers and legend is shown. Call `lay_out` after a change.
+    helping : bool
+        Whether the help on keys is shown.
     scenery : Scenery
         Run, ground and layout of the picture.
     backdrop : Backdrop
@@ -417,13 +409,13 @@ class Picture:
 
     def __init__(self, window: Any, theme: Theme) -> None:
         self._window = window
-        self._info = RunInfo()
-        self._scene: Scene | None = None
+        self.info = RunInfo()
+        self.scene: Scene | None = None
         self._grounds: tuple[object, Ground] | None = None
         self._stretch = Stretch()
         self._entries = keys(False, False)
-        self._panel, self._helping = True, False
-        self._message = ("", False)
+        self.panel, self.helping = True, False
+        self._message, self._moving = ("", False), 0
         self._banner: Overlay | None = None
         self._help: Overlay | None = None
         self.theme = theme
@@ -435,11 +427,11 @@ class Picture:
     @property
     def shapes(self) -> int:
         """Number of shapes in the last picture, without the static ones."""
-        return 1 + self._actors.shapes + sum(one.shapes for one in self._overlays)
+        return 1 + self._moving + sum(one.shapes for one in self._overlays)
 
     @property
     def _overlays(self) -> list[Overlay]:
-        shown = (self._numbers if self._panel else None, self._banner, self._help if self._helping else None)
+        shown = (self._numbers if self.panel else None, self._banner, self._help if self.helping else None)
         return [one for one in shown if one is not None]
 
     def warm_up(self) -> None:
@@ -451,40 +443,16 @@ class Picture:
 
     def show_run(self, info: RunInfo, scene: Scene | None = None) -> None:
         """Show another run and its scene, if any."""
-        self._info, self._scene = info, scene
+        self.info, self.scene = info, scene
         self.lay_out()
         stiffness = info.values.get("element.stiffness", 0.0)
         self._stretch.expect(info.force_scale / stiffness if stiffness > 0 else 0.0, self.scenery.room)
-        self.lay_out()
-
-    def show_scene(self, scene: Scene | None) -> None:
-        """Show another scene of the same run."""
-        self._scene = scene
-        self.lay_out()
-
-    def show_model(self, model: str) -> None:
-        """Show another model of the same run."""
-        self._info = replace(self._info, model=model)
         self.lay_out()
 
     def explain(self, entries: tuple[tuple[str, str], ...]) -> None:
         """Set the keys and their functions (`keys`) for the help."""
         self._entries = entries
         self._lay_over()
-
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        self.theme = theme
-        self.lay_out()
-
-    def toggle_panel(self) -> None:
-        """Show or hide the column with numbers and legend."""
-        self._panel = not self._panel
-        self.lay_out()
-
-    def toggle_help(self) -> None:
-        """Show or hide the help on keys."""
-        self._helping = not self._helping
 
     def announce(self, words: str, loud: bool) -> None:
         """Show a message at the top; empty text removes it."""
@@ -507,9 +475,8 @@ class Picture:
             self.lay_out()
         self.backdrop.canvas.show()
         gl.glViewport(0, 0, *self._window.get_framebuffer_size())
-        if motion.ticks:
-            self._actors.draw(motion)
-        newest = not self._panel or self._numbers.refresh(motion, now, region)
+        self._moving = draw_actors(self._painter, self.scenery, motion) if motion.ticks else 0
+        newest = not self.panel or self._numbers.refresh(motion, now, region)
         for overlay in self._overlays:
             overlay.draw()
         self._window.flip()
@@ -518,24 +485,23 @@ class Picture:
     def lay_out(self) -> None:
         """Compute the layout, as after a change of the window's size, and redraw the static parts."""
         self._window.switch_to()
-        layout = Layout(self._window.width, self._window.height, self._panel)
-        plane = Plane(layout.plane, self._info.workspace)
+        layout = Layout(self._window.width, self._window.height, self.panel)
+        plane = Plane(layout.plane, self.info.workspace)
         outline = plane.outline
         # The ground is recomputed only if scene or size change.
-        key = (self._scene, plane.workspace, round(outline.width), round(outline.height))
+        key = (self.scene, plane.workspace, round(outline.width), round(outline.height))
         if self._grounds is None or self._grounds[0] != key:
-            self._grounds = key, ground_of(self._scene, plane.workspace, (outline.width, outline.height))
+            self._grounds = key, ground_of(self.scene, plane.workspace, (outline.width, outline.height))
         self.scenery = Scenery(
             layout,
             plane,
-            self._info,
+            self.info,
             self.theme,
             self._grounds[1],
-            per_newton=_ARROW * min(outline.width, outline.height) / max(self._info.force_scale, 1e-9),
+            per_newton=_ARROW * min(outline.width, outline.height) / max(self.info.force_scale, 1e-9),
             factor=self._stretch.factor,
         )
         self._painter.size = (layout.window.width, layout.window.height)
-        self._actors = Actors(self._painter, self.scenery)
         self._numbers = Numbers(self._painter, self.scenery)
         self._lay_over()
         self.backdrop.draw(self.scenery, self._window.get_framebuffer_size())

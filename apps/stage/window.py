@@ -21,7 +21,7 @@ from haptics.errors import ConfigurationError
 from haptics.trace import Reader, Ring
 
 if TYPE_CHECKING:
-    from haptics.scenes import Scene
+    pass
 
 POLL_EVERY = 0.004
 """Polling interval for messages, keys, and the hand [s]."""
@@ -63,7 +63,6 @@ class StageWindow:
         self._started: say.SessionStarted | None = None
         self._reader: Reader | None = None
         self._values: dict[str, float] = {}
-        self._scene: Scene | None = None
         self._coming: list[say.SceneInForce] = []
         self._words, self._words_until = "", 0.0
         self._advice = ""
@@ -112,7 +111,7 @@ class StageWindow:
                 self._announce("The session's application has gone; this window closes.", 60.0)
             self._closed = now > self._farewell_at
         if now >= self._due and not self._closed:
-            self._draw(now)
+            self.draw(now)
             if self._asked and not self._dirty:  # everything received before the request is on the screen
                 self._asked = False
                 self._link.send(say.Shown())
@@ -125,8 +124,12 @@ class StageWindow:
                 self._begin(message)
             case say.Preparing(words):
                 self._announce(f"{words[0].upper()}{words[1:]}." if words else self._advice, _ADVICE)
-            case say.SessionEnded():
-                self._end(message)
+            case say.SessionEnded(reason, _, error):
+                self._pull()
+                self._reader, self.running = None, False
+                self._dead_man.set_required(False)
+                self._place_hand()
+                self._announce(f"Run ended: {reason}.{error and f' {error}'} Enter starts it again.", 600.0)
             case say.Refused(words) | say.Advised(words) | say.Captioned(words):
                 self._advice = words
                 self._announce(words, _ADVICE)
@@ -141,7 +144,8 @@ class StageWindow:
                     self._started = replace(self._started, model=model)
                     info = from_message(self._started)
                     self._window.set_caption(f"haptics: {info.title} (stage)")
-                    self.picture.show_model(model)
+                    self.picture.info = replace(self.picture.info, model=model)
+                    self.picture.lay_out()
                 self._dirty = True
             case say.AskShown():
                 self._asked = True
@@ -162,19 +166,11 @@ class StageWindow:
             self._announce(f"The run cannot be shown: {error}", 600.0)
         self._window.set_caption(f"haptics: {info.title} (stage)")
         self._values = {one.key: one.value for one in info.parameters}
-        self._scene, self._coming = message.scene, []
+        self._coming = []
         self.picture.show_run(info, message.scene)
         self.picture.explain(keys(self._dead_man.required, message.mouse, self._pointers.names))
         self._place_hand()
         self._dirty = True
-
-    def _end(self, message: say.SessionEnded) -> None:
-        self._pull()
-        self._reader, self.running = None, False
-        self._dead_man.set_required(False)
-        self._place_hand()
-        error = f" {message.error}" if message.error else ""
-        self._announce(f"Run ended: {message.reason}.{error} Enter starts it again.", 600.0)
 
     def _announce(self, words: str, seconds: float) -> None:
         self._words, self._words_until = words, time.monotonic() + seconds
@@ -202,6 +198,7 @@ class StageWindow:
                 self._link.send(say.Stop())
         elif name in _OWN or (name == "return" and not self.running):
             if down:
+                self._dirty = True
                 self._do(name)
         else:
             self._link.send(say.Key(name, down, at))
@@ -210,22 +207,23 @@ class StageWindow:
         """Execute the function of one of the window's own keys."""
         match name:
             case "f1":
-                self.picture.toggle_help()
+                self.picture.helping = not self.picture.helping
             case "f11" | "escape" if name == "f11" or self._window.fullscreen:
                 try:
                     self._window.set_fullscreen(not self._window.fullscreen)
                 except Exception as error:  # the window system raises various exceptions; the run continues
                     self._announce(f"The window cannot fill the screen: {error}.", _ADVICE)
             case "f7":
-                self.picture.apply(other(self.picture.theme))
+                self.picture.theme = other(self.picture.theme)
+                self.picture.lay_out()
             case "f8":
-                self.picture.toggle_panel()
+                self.picture.panel = not self.picture.panel
+                self.picture.lay_out()
                 self._place_hand()
             case "f2" if self.running:
                 self._frozen = not self._frozen
             case "return" if self._started is not None:
                 self._link.send(say.Start(self._started.device, self._started.model, self._started.hand))
-        self._dirty = True
 
     def _close(self) -> bool:
         self._link.send(say.Close())
@@ -251,18 +249,14 @@ class StageWindow:
         self._hand.set_plane(plane)
         self._pointers.set_plane(plane)
 
-    def frame(self) -> None:
-        """Draw a picture immediately."""
-        self._draw(time.monotonic())
-
-    def _draw(self, now: float) -> None:
-        """Draw a picture if there is anything new."""
+    def draw(self, now: float) -> None:
+        """Draw a picture at the monotonic time `now` [s] if there is anything new."""
         rows = self._pull()
         # Scenes are announced before the servo uses them: show the scene of the newest row.
         reached = [one for one in self._coming if one.version <= self.motion.version]
         if reached:
-            self._scene, self._coming = reached[-1].scene, self._coming[len(reached) :]
-            self.picture.show_scene(self._scene)
+            self.picture.scene, self._coming = reached[-1].scene, self._coming[len(reached) :]
+            self.picture.lay_out()
             self._dirty = True
         if not (rows and not self._frozen) and not self._dirty:
             return
@@ -274,19 +268,16 @@ class StageWindow:
         elif self._frozen:
             message, loud = "Frozen: the run goes on (F2)", True
         self.picture.announce(message, loud)
-        self._dirty = not self.picture.draw(self.motion, now, self._material())
+        scene, motion = self.picture.scene, self.motion
+        material, law = "", ""  # under the contact
+        if scene is None or not motion.ticks:
+            found = " / ".join(f"{level:.3g}" for level in levels(self._values))
+            law = f"friction {found} N" if found else ""
+        elif motion.region <= len(scene.regions):
+            level = float(scene.numbers_at(motion.contact)[0, 0])
+            material, law = region_name(scene, motion.region), f"breaks away at {level:.2f} N here"
+        self._dirty = not self.picture.draw(motion, now, (material, law))
         self.frames += 1
         done = time.monotonic()
         # Software OpenGL pauses for as long as it has drawn, to limit the processor load.
         self._due = max(now + FRAME, done + (done - now))
-
-    def _material(self) -> tuple[str, str]:
-        """Return the name of the material under the contact, and a description of its law."""
-        scene, motion = self._scene, self.motion
-        if scene is None or not motion.ticks:
-            found = " / ".join(f"{level:.3g}" for level in levels(self._values))
-            return "", f"friction {found} N" if found else ""
-        if motion.region > len(scene.regions):
-            return "", ""
-        level = float(scene.numbers_at(motion.contact)[0, 0])
-        return region_name(scene, motion.region), f"breaks away at {level:.2f} N here"

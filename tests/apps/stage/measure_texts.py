@@ -66,7 +66,7 @@ def _brushes(window, scene):
     standing = made[-1]
     picture.explain(keys(True, True, ("an emulated gamepad with a rather long name: its left stick is your hand",)))
     picture.announce(WORDS, True)
-    picture.toggle_help()
+    picture.helping = True
     motion = Motion(info.rate, info.causality)
     motion.add_rows(np.asarray(rows((0.0, 0.0))))
     region = scene.regions[0].name if scene.regions else "ground"
