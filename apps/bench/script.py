@@ -25,7 +25,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from apps.bench import servo
-from apps.bench.outcome import CannotMeasure, Outcome, Progress, Stop, table
+from apps.bench.outcome import CannotMeasure, Progress, Stop, table
+from apps.shared.command import Answer
 from apps.verification import examine
 from haptics.errors import RecordingError
 from haptics.recording.recording import ORIGIN, Recording
@@ -61,7 +62,7 @@ class Settings(servo.Turns):
         return 1 + len(BUSY)
 
 
-def run(progress: Progress, **options: Any) -> Outcome:
+def run(progress: Progress, **options: Any) -> Answer:
     """Run the benchmark. The first candidate changes from round to round.
 
     Raises
@@ -96,8 +97,11 @@ class _Bench:
 
     def __init__(self, folder: Path, settings: Settings, stop: Stop) -> None:
         self._folder, self._stop, self._length = folder, stop, settings.length
-        self._settings: dict[str, object] = {"session.rate": settings.rate}
-        self._settings |= {f"servo.{name}": value for name, value in settings.servo.items()}
+        self._settings = {
+            "session.rate": settings.rate,
+            "servo.scheduling": settings.scheduling,
+            "servo.cpu": settings.cpu,
+        }
 
     def slice(self, kind: str) -> dict[str, Any]:
         """Run a session, and return its lateness figures with the numbers of ticks and of skipped ones."""
@@ -194,7 +198,7 @@ def _report(
     slices: dict[str, list[dict[str, Any]]],
     delays: dict[str, list[float]],
     changes: dict[str, Any],
-) -> Outcome:
+) -> Answer:
     """Compute the result."""
 
     def sums(kind: str) -> dict[str, Any]:
@@ -250,7 +254,7 @@ def _report(
     doubts = []
     if changes["mismatches"] or changes["wrong_ticks"]:
         doubts.append("a change did not hold from the tick that was returned.")
-    return Outcome(result, text, " ".join(doubts))
+    return Answer(result, text, error=" ".join(doubts))
 
 
 # --- process of the script --------------------------------------------------------------------------------------------
