@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,7 @@ Figures = list[tuple[str, str, float | None, float | None]]
 """Name, unit, and the values of both runs."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Difference:
     """Difference of a column over the ticks that both recordings have.
 
@@ -116,15 +116,29 @@ class Comparison:
                 raise ConfigurationError(f"{recording.folder} has no ticks to compare.")
         impedance = first.metadata.get("device", {}).get("causality") == Causality.IMPEDANCE
         units = {**ROW_UNITS, "command": "N" if impedance else "m"}
-        found, count = {name: _Difference(name, units[name]) for name in COMPARED}, 0
+        differences = [Difference(name, units[name], 0.0, 0.0, None) for name in COMPARED]
+        count, squares, finite = 0, [0.0] * len(COMPARED), [0] * len(COMPARED)
         for one, other in _pairs(first, second):
             count += len(one)
-            for difference in found.values():
-                difference.add(one, other)
-        differences = [difference.result() for difference in found.values()]
-        a, b = (dict(_flat(recording.metadata.get("configuration", {}))) for recording in (first, second))
-        names = sorted({*a, *b} - {"session.record", "session.picture"})  # without the output paths
-        settings = {name: (a.get(name), b.get(name)) for name in names if a.get(name) != b.get(name)}
+            for k, found in enumerate(differences):
+                a, b = (np.asarray(rows[found.column], float) for rows in (one, other))
+                unlike = np.flatnonzero(~((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1))
+                if found.first_tick is None and len(unlike):
+                    found.first_tick = int(one["tick"][unlike[0]])
+                with np.errstate(invalid="ignore"):  # the difference of two infinite values is invalid
+                    distance = np.linalg.norm(a - b, axis=1)
+                distance = distance[np.isfinite(distance)]
+                squares[k] += float(np.sum(distance**2))
+                finite[k] += len(distance)
+                found.largest = float(np.max(distance, initial=found.largest))
+        for k, found in enumerate(differences):
+            if finite[k]:
+                found.rms = math.sqrt(squares[k] / finite[k])
+            elif found.first_tick is not None:
+                found.rms = found.largest = None
+        mine, its = (dict(_flat(recording.metadata.get("configuration", {}))) for recording in (first, second))
+        names = sorted({*mine, *its} - {"session.record", "session.picture"})  # without the output paths
+        settings = {name: (mine.get(name), its.get(name)) for name in names if mine.get(name) != its.get(name)}
         return cls((first, second), figures(first, second), count, differences, settings)
 
     def as_dict(self) -> dict[str, Any]:
@@ -158,8 +172,8 @@ class Comparison:
 
 def figures(first: Recording | Table | Rows, second: Recording | Table | Rows) -> Figures:
     """Return the summary figures of two runs."""
-    one, other = (_Run.of(run).figures() for run in (first, second))
-    return [(name, unit, number, other[k][2]) for k, (name, unit, number) in enumerate(one)]
+    both = zip(_run_figures(first), _run_figures(second), strict=True)
+    return [(name, unit, a, b) for (name, unit, a), (_, _, b) in both]
 
 
 def described(found: Figures) -> str:
@@ -219,110 +233,60 @@ def _pairs(first: Recording, second: Recording) -> Iterator[tuple[Rows, Rows]]:
         yield parts[0][one], parts[1][other]
 
 
-class _Difference:
-    """Accumulate the difference of a column from chunks of paired rows."""
-
-    def __init__(self, name: str, unit: str) -> None:
-        self._name, self._unit = name, unit
-        self._first: int | None = None
-        self._squares, self._count, self._largest = 0.0, 0, 0.0
-
-    def add(self, one: Rows, other: Rows) -> None:
-        """Add a chunk of paired rows."""
-        a, b = (np.asarray(rows[self._name], float) for rows in (one, other))
-        unlike = np.flatnonzero(~((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1))
-        if self._first is None and len(unlike):
-            self._first = int(one["tick"][unlike[0]])
-        with np.errstate(invalid="ignore"):  # the difference of two infinite values is invalid
-            distance = np.linalg.norm(a - b, axis=1)
-        distance = distance[np.isfinite(distance)]
-        self._squares += float(np.sum(distance**2))
-        self._count += len(distance)
-        self._largest = float(np.max(distance, initial=self._largest))
-
-    def result(self) -> Difference:
-        """Return the difference of all rows."""
-        if self._first is None:
-            return Difference(self._name, self._unit, 0.0, 0.0, None)
-        if not self._count:
-            return Difference(self._name, self._unit, None, None, self._first)
-        rms = math.sqrt(self._squares / self._count)
-        return Difference(self._name, self._unit, rms, self._largest, self._first)
+_DURATIONS = {
+    "start delay, p99": "period_error",
+    "computation time, p99": "tick_time",
+    "sample age, p99": "sample_age",
+}
+_VECTORS = ("position", "velocity", "friction_force")
 
 
-class _Run:
-    """Accumulate the summary figures of a run from chunks of rows."""
-
-    COLUMNS = (
-        *("position", "velocity", "friction_force", "sticking", "injected_energy"),
-        *("period_error", "tick_time", "sample_age"),
-    )
-    DURATIONS: ClassVar = {
-        "start delay, p99": "period_error",
-        "computation time, p99": "tick_time",
-        "sample age, p99": "sample_age",
-    }
-
-    def __init__(self) -> None:
-        self._count = self._stuck = self._steps = self._sliding = 0
-        self._place: Rows | None = None
-        self._path = self._mean = self._spread = 0.0
-        self._largest = dict.fromkeys(("largest speed", "friction, largest", "injected energy, largest"), -math.inf)
-        self._durations = {name: Distribution() for name in self.DURATIONS}
-
-    @classmethod
-    def of(cls, source: Recording | Table | Rows) -> Self:
-        """Process a recording, a table of ticks, or rows in memory."""
-        table = source.table if isinstance(source, Recording) else source
-        table = TableInMemory(table) if isinstance(table, np.ndarray) else table
-        found = cls()
-        for rows in table.chunks(cls.COLUMNS):
-            found._add(rows)
-        return found
-
-    def _add(self, rows: Rows) -> None:
+def _run_figures(source: Recording | Table | Rows) -> list[tuple[str, str, float | None]]:
+    """Return name, unit and value of each summary figure of a recording, a table of ticks, or rows in memory."""
+    table = source.table if isinstance(source, Recording) else source
+    table = TableInMemory(table) if isinstance(table, np.ndarray) else table
+    count = stuck = steps = sliding = 0
+    path = mean = spread = 0.0
+    place: Rows | None = None
+    largest = dict.fromkeys(("largest speed", "friction, largest", "injected energy, largest"), -math.inf)
+    durations = {name: Distribution() for name in _DURATIONS}
+    for rows in table.chunks((*_VECTORS, "sticking", "injected_energy", *_DURATIONS.values())):
         if not len(rows):
-            return
-        self._count += len(rows)
-        place = rows["position"].copy()
-        before = place[:1] if self._place is None else self._place
-        steps = np.hypot(*np.diff(place, axis=0, prepend=before).T)[self._place is None :]
-        steps = steps[np.isfinite(steps)]
-        self._path, self._steps, self._place = self._path + float(steps.sum()), self._steps + len(steps), place[-1:]
+            continue
+        count += len(rows)
+        position = rows["position"].copy()
+        before = position[:1] if place is None else place
+        way = np.hypot(*np.diff(position, axis=0, prepend=before).T)[place is None :]
+        way = way[np.isfinite(way)]
+        path, steps, place = path + float(way.sum()), steps + len(way), position[-1:]
         force = norm_of(rows, "friction_force")
-        values = {"largest speed": norm_of(rows, "velocity"), "friction, largest": force}
-        values["injected energy, largest"] = rows["injected_energy"]
-        for name, one in values.items():
-            self._largest[name] = float(np.max(one[np.isfinite(one)], initial=self._largest[name]))
-        self._stuck += int(np.count_nonzero(rows["sticking"]))
+        for name, values in zip(largest, (norm_of(rows, "velocity"), force, rows["injected_energy"]), strict=True):
+            largest[name] = float(np.max(values[np.isfinite(values)], initial=largest[name]))
+        stuck += int(np.count_nonzero(rows["sticking"]))
         force = force[(rows["sticking"] == 0) & np.isfinite(force)]
         if len(force):  # mean and sum of squared deviations (Chan et al. 1983)
-            mean, count = float(np.mean(force)), self._sliding + len(force)
-            apart = mean - self._mean
-            self._spread += float(np.sum((force - mean) ** 2)) + apart * apart * self._sliding * len(force) / count
-            self._mean += apart * len(force) / count
-            self._sliding = count
-        for name, distribution in self._durations.items():
-            distribution.add(rows[self.DURATIONS[name]])
-
-    def figures(self) -> list[tuple[str, str, float | None]]:
-        """Return name, unit and value of each summary figure."""
-        slid = self._sliding > 0
-        known = {name: one if math.isfinite(one) else None for name, one in self._largest.items()}
-        numbers: list[tuple[str, str, float | None]] = [
-            ("ticks", "", self._count),
-            ("path of the end effector", "m", self._path if self._steps else None),
-            ("largest speed", "m/s", known["largest speed"]),
-            ("share of sticking", "", self._stuck / self._count if self._count else math.nan),
-            ("friction while sliding, mean", "N", self._mean if slid else None),
-            ("friction while sliding, std", "N", math.sqrt(self._spread / self._sliding) if slid else None),
-            ("friction, largest", "N", known["friction, largest"]),
-            ("injected energy, largest", "J", known["injected energy, largest"]),
-        ]
-        for name, distribution in self._durations.items():
-            value = distribution.percentile(99.0)
-            numbers.append((name, "us", None if value is None else 1e6 * value))
-        return numbers
+            own, total = float(np.mean(force)), sliding + len(force)
+            apart = own - mean
+            spread += float(np.sum((force - own) ** 2)) + apart * apart * sliding * len(force) / total
+            mean += apart * len(force) / total
+            sliding = total
+        for name, distribution in durations.items():
+            distribution.add(rows[_DURATIONS[name]])
+    speed, friction, energy = (one if math.isfinite(one) else None for one in largest.values())
+    numbers: list[tuple[str, str, float | None]] = [
+        ("ticks", "", count),
+        ("path of the end effector", "m", path if steps else None),
+        ("largest speed", "m/s", speed),
+        ("share of sticking", "", stuck / count if count else math.nan),
+        ("friction while sliding, mean", "N", mean if sliding else None),
+        ("friction while sliding, std", "N", math.sqrt(spread / sliding) if sliding else None),
+        ("friction, largest", "N", friction),
+        ("injected energy, largest", "J", energy),
+    ]
+    for name, distribution in durations.items():
+        value = distribution.percentile(99.0)
+        numbers.append((name, "us", None if value is None else 1e6 * value))
+    return numbers
 
 
 def norm_of(rows: Rows, name: str) -> NDArray[np.float64]:

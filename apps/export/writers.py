@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Self
 
@@ -161,9 +162,7 @@ def _text_by_pyarrow() -> Callable[[Piece], bytes]:
 
     def text_of(piece: Piece) -> bytes:
         arrays = [
-            pyarrow.array(values.astype("f8"), mask=~np.isfinite(values))
-            if values.dtype.kind == "f"
-            else pyarrow.array(values)
+            pyarrow.array(values.astype("f8") if values.dtype.kind == "f" else values, mask=~np.isfinite(values))
             for values in piece.values()
         ]
         text = io.BytesIO()
@@ -174,39 +173,18 @@ def _text_by_pyarrow() -> Callable[[Piece], bytes]:
 
 
 def _text_of(piece: Piece) -> bytes:
-    """Format a chunk as CSV lines in the same way as pyarrow."""
+    """Format a chunk as CSV lines in the same way as pyarrow: with an exponent below 1e-6 and from 1e10."""
     columns = []
     for values in piece.values():
+        cells = values.tolist()
         if values.dtype.kind == "f":
-            columns.append([_shortest(cell) for cell in values.tolist()])
-        else:
-            columns.append([str(cell) for cell in values.tolist()])
+            decimals = (Decimal(repr(cell)).normalize() for cell in cells)
+            cells = [
+                "" if not one.is_finite() else f"{one:f}" if -7 < one.adjusted() < 10 else f"{one:e}"
+                for one in decimals
+            ]
+        columns.append(map(str, cells))
     return "".join(",".join(cells) + "\r\n" for cells in zip(*columns, strict=True)).encode()
-
-
-def _shortest(number: float) -> str:
-    """Format a float with the fewest digits; use an exponent below 1e-6 and from 1e10."""
-    if not math.isfinite(number):
-        return ""
-    if number == 0.0:
-        return "-0" if math.copysign(1.0, number) < 0.0 else "0"
-    mantissa, _, exponent = repr(number).partition("e")
-    sign = "-" if number < 0.0 else ""
-    whole, _, fraction = mantissa.lstrip("-").partition(".")
-    fraction = "" if fraction == "0" else fraction
-    digits = (whole + fraction).lstrip("0")
-    magnitude = len(whole) + int(exponent or 0)  # of a number 0.digits
-    if not whole.strip("0"):
-        magnitude -= len(whole) + len(fraction) - len(fraction.lstrip("0"))
-    digits = digits.rstrip("0")
-    if magnitude > 10 or magnitude <= -6:
-        point = "." if len(digits) > 1 else ""
-        return f"{sign}{digits[0]}{point}{digits[1:]}e{magnitude - 1:+d}"
-    if magnitude <= 0:
-        return f"{sign}0.{'0' * -magnitude}{digits}"
-    if magnitude >= len(digits):
-        return f"{sign}{digits}{'0' * (magnitude - len(digits))}"
-    return f"{sign}{digits[:magnitude]}.{digits[magnitude:]}"
 
 
 def write_parquet(table: Table, path: Path) -> None:

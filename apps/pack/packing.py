@@ -6,14 +6,12 @@ At any moment, at least one of the two files is complete.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from haptics.errors import RecordingError
 from haptics.files import parse_json, read_small_text
 from haptics.recording.recording import METADATA, PACKED, ROWS_SHA256, TICKS, stated_hash
-from haptics.recording.tick_file import PackedTable, Table, TickTable, write_packed
+from haptics.recording.tick_file import PackedTable, TickTable, write_packed
 
 
 def pack(folder: Path) -> int:
@@ -32,8 +30,7 @@ def pack(folder: Path) -> int:
     """
     if not (folder / TICKS).exists():
         return 0
-    before, after = _replace(folder, TickTable(folder / TICKS), PACKED, write_packed, PackedTable)
-    return before - after
+    return -_replace(folder, TickTable(folder / TICKS), folder / PACKED)
 
 
 def unpack(folder: Path) -> int:
@@ -50,41 +47,37 @@ def unpack(folder: Path) -> int:
     """
     if (folder / TICKS).exists() or not (folder / PACKED).exists():
         return 0
-    before, after = _replace(folder, PackedTable(folder / PACKED), TICKS, _write_ticks, TickTable)
-    return after - before
+    return _replace(folder, PackedTable(folder / PACKED), folder / TICKS)
 
 
-def _write_ticks(table: PackedTable, path: Path) -> None:
-    with open(path, "xb") as file:
-        file.write(table.header())
-        for rows in table.chunks():
-            file.write(rows.tobytes())
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _replace(
-    folder: Path, table: Any, name: str, write: Callable[[Any, Path], None], read: Callable[[Path], Table]
-) -> tuple[int, int]:
-    """Replace the ticks of a recording by a file `name` with the same ticks. Return the sizes of both files."""
+def _replace(folder: Path, table: TickTable | PackedTable, path: Path) -> int:
+    """Replace the ticks of a recording by a file at `path` with the same ticks. Return the number of bytes added."""
     if not _is_same(folder, table):
         raise RecordingError(
             f"{table.path} does not match the hash in {folder / METADATA}: it was changed, or not closed."
         )
-    unborn = folder / f".{name}.part"
+    unborn = folder / f".{path.name}.part"
     unborn.unlink(missing_ok=True)  # left by a killed process
     try:
-        write(table, unborn)
-        if not _is_same(folder, read(unborn)):
+        if isinstance(table, PackedTable):
+            with open(unborn, "xb") as file:
+                file.write(table.header())
+                for rows in table.chunks():
+                    file.write(rows.tobytes())
+                file.flush()
+                os.fsync(file.fileno())
+        else:
+            write_packed(table, unborn)
+        if not _is_same(folder, TickTable(unborn) if isinstance(table, PackedTable) else PackedTable(unborn)):
             raise RecordingError(f"{unborn} does not hold the ticks of {table.path}: nothing was removed.")
-        os.replace(unborn, folder / name)
+        os.replace(unborn, path)
     finally:
         unborn.unlink(missing_ok=True)
     size = table.path.stat().st_size
     table.path.unlink()
-    return size, (folder / name).stat().st_size
+    return path.stat().st_size - size
 
 
-def _is_same(folder: Path, table: Table) -> bool:
+def _is_same(folder: Path, table: TickTable | PackedTable) -> bool:
     metadata = parse_json(read_small_text(folder / METADATA))
     return stated_hash(metadata) == (table.sha256() if ROWS_SHA256 in metadata else table.file_sha256())
