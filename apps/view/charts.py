@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from apps.shared.theme import Theme
-from apps.view.qt import QtCore, QtGui, QtWidgets, font, label, lay_out, pg, px
+from apps.view.qt import QtCore, QtGui, QtWidgets, current_theme, font, label, lay_out, pg, px
 
 AXIS_WIDTH = 56
 """Width of the left axes [pixel on an ordinary screen], equal for all plots so that they are aligned."""
@@ -200,34 +200,27 @@ class Swatch(QtWidgets.QWidget):
 
     def __init__(self, sign: Sign, role: str) -> None:
         super().__init__()
-        self._sign = sign
-        self._role = role
-        self._colour = QtGui.QColor("gray")
+        self._sign, self._role = sign, role
         self._round = sign in (Sign.DOT, Sign.RING, Sign.DISC)
         self.setFixedSize(px(14 if self._round else 17), px(14))
-
-    def apply(self, theme: Theme) -> None:
-        """Apply the colour of the role in `theme`."""
-        self._colour = QtGui.QColor(getattr(theme, self._role))
-        self.update()
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:  # noqa: N802
         """Draw the sample (Qt event handler)."""
         painter = QtGui.QPainter(self)
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
-        box = QtCore.QRectF(self.rect())
+        box, colour = QtCore.QRectF(self.rect()), QtGui.QColor(getattr(current_theme(), self._role))
         if self._round:
             radius = px(32 if self._sign is Sign.DOT else 40) / 8
-            painter.setPen(QtGui.QPen(self._colour, px(16) / 8))
+            painter.setPen(QtGui.QPen(colour, px(16) / 8))
             filled = self._sign is not Sign.RING
-            painter.setBrush(QtGui.QBrush(self._colour) if filled else QtCore.Qt.BrushStyle.NoBrush)
+            painter.setBrush(QtGui.QBrush(colour) if filled else QtCore.Qt.BrushStyle.NoBrush)
             painter.drawEllipse(box.center(), radius, radius)
         elif self._sign is Sign.BAND:
-            self._colour.setAlphaF(0.35)
-            painter.fillRect(box.adjusted(2, 0, -2, 0), self._colour)
+            colour.setAlphaF(0.35)
+            painter.fillRect(box.adjusted(2, 0, -2, 0), colour)
         else:
             width = px(8 * {Sign.WIDE: 4.0, Sign.ARROW: 2.5}.get(self._sign, 1.6)) / 8
-            stroke = QtGui.QPen(self._colour, width)
+            stroke = QtGui.QPen(colour, width)
             if self._sign is Sign.DASH:
                 stroke.setDashPattern([4.0, 2.5])
             painter.setPen(stroke)
@@ -243,18 +236,12 @@ class Key(QtWidgets.QWidget):
     def __init__(self, *entries: Entry) -> None:
         super().__init__()
         row = lay_out(QtWidgets.QHBoxLayout(self), spacing=3)
-        self._swatches = [Swatch(sign, role) for sign, role, _ in entries]
         self.texts = [label(text, 10, faint=True) for _, _, text in entries]
-        for swatch, words in zip(self._swatches, self.texts, strict=True):
-            row.addWidget(swatch)
+        for (sign, role, _), words in zip(entries, self.texts, strict=True):
+            row.addWidget(Swatch(sign, role))
             row.addWidget(words)
             row.addSpacing(2)
         row.addStretch(1)
-
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        for swatch in self._swatches:
-            swatch.apply(theme)
 
 
 class Lines(QtWidgets.QLabel):

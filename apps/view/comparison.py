@@ -220,8 +220,6 @@ class CompareWindow(QtWidgets.QWidget):
         self.theme = theme
         self.theme_button.setText("Light" if theme.name == "dark" else "Dark")
         dress(self, theme)
-        for plot in self.plots:
-            plot.apply(theme)
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
         """Stop the replay (Qt event handler)."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from apps.front_ends.messages import Parameter, Start
 from apps.front_ends.run import RunInfo
 from apps.shared.display import SliderScale
-from apps.shared.theme import DARK, Theme
+from apps.shared.theme import Theme
 from apps.view.charts import Panel
-from apps.view.qt import QtCore, QtGui, QtWidgets, font, label, lay_out, px, remove_all, tool_button
+from apps.view.qt import QtCore, QtGui, QtWidgets, current_theme, font, label, lay_out, px, remove_all, tool_button
 
 KINDS = ("device", "model", "law", "hand")
 """Kinds of choices."""
@@ -245,7 +245,6 @@ class ControlPanel(QtWidgets.QWidget):
         super().__init__()
         self.setFixedWidth(px(_WIDTH))
         self._running = False
-        self._theme = DARK
         self.sliders: list[ParameterSlider] = []
         self.session = SessionPanel()
         self.session.start_requested.connect(self.start_requested)
@@ -320,14 +319,14 @@ class ControlPanel(QtWidgets.QWidget):
 
     def apply(self, theme: Theme) -> None:
         """Apply the colours of `theme`, and label the theme button with the other theme."""
-        self._theme = theme
         self._dress_stop()
         self.theme_button.setText("Light" if theme.name == "dark" else "Dark")
 
     def _dress_stop(self) -> None:
         """Set the appearance of the stop button, active or idle."""
         restyle(self.stop, "idle", not self._running)
-        self.stop.setIcon(_stop_icon(self._theme.on_stop if self._running else self._theme.faint))
+        theme = current_theme()
+        self.stop.setIcon(_stop_icon(theme.on_stop if self._running else theme.faint))
 
 
 def _stop_icon(colour: str) -> QtGui.QIcon:

@@ -14,12 +14,11 @@ from apps.export.writers import Table, write_csv
 from apps.front_ends.messages import LawInForce
 from apps.front_ends.run import RunInfo
 from apps.shared.display import clock, grouped
-from apps.shared.theme import DARK, Theme
 from apps.view.feed import Feed
 from apps.view.history import Column
 from apps.view.indicators import DeadManBanner, EndCard, Notice, SafetyPanel
 from apps.view.plot import Plot
-from apps.view.qt import QtCore, QtGui, QtWidgets, font, label, lay_out, px
+from apps.view.qt import QtCore, QtGui, QtWidgets, current_theme, font, label, lay_out, px
 from apps.view.time_plots import ContactPanel, LedgerPanel, MotionPanel, SeriesPanel
 from apps.view.transport import Transport
 from apps.view.xy_plots import DisplacementPanel, PlanePanel, SpectrumPanel, SpeedPanel, TimingPanel
@@ -111,7 +110,6 @@ class Places(QtWidgets.QWidget):
     def __init__(self, plane: Plot, kinds: Sequence[type[Plot]], end: QtWidgets.QWidget) -> None:
         super().__init__()
         self.kinds = {kind.title: kind for kind in kinds}
-        self._theme = DARK
         self._info = RunInfo()
         self._values: dict[str, float] = {}
         self._cursors = False
@@ -174,7 +172,7 @@ class Places(QtWidgets.QWidget):
         self.places[place].addWidget(chosen)
         chosen.configure(self._info)
         chosen.show_values(self._values)
-        chosen.apply(self._theme)
+        chosen.apply(current_theme())
         if chosen.cursors is not None:
             chosen.cursors.switch(self._cursors)
         self.enlarge(chosen if self._alone is here else self._alone)
@@ -236,12 +234,6 @@ class Places(QtWidgets.QWidget):
         for plot in self.shown:
             plot.show_values(values)
 
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        self._theme = theme
-        for plot in self.all:
-            plot.apply(theme)
-
 
 class Dashboard(QtWidgets.QWidget):
     """Plots with notices above and lamps, transport controls and numbers below.
@@ -295,11 +287,6 @@ class Dashboard(QtWidgets.QWidget):
     def show_ended(self) -> None:
         """Show that the recording has ended."""
         self.path.show_text(f"recorded in {self._info.recording}" if self._info.recording else "")
-
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        for part in (self.places, self.safety, self.dead_man, self.end):
-            part.apply(theme)
 
     def show_end(self, reason: str, summary: Mapping[str, Any], error: str = "") -> None:
         """Show the end of the run in place of the lowest plot at the right, until the user closes it."""

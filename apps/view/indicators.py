@@ -10,11 +10,11 @@ import numpy as np
 
 from apps.front_ends.run import RunInfo
 from apps.shared.display import QUANTILES, Verdict, certificate, durations, grouped, millijoules, verdict
-from apps.shared.theme import DARK, Theme
+from apps.shared.theme import Theme
 from apps.view.charts import Panel
 from apps.view.feed import Feed
 from apps.view.history import FLAGS, Column, Counts, Floats
-from apps.view.qt import QtCore, QtGui, QtWidgets, label, lay_out, px, remove_all, tool_button
+from apps.view.qt import QtCore, QtGui, QtWidgets, current_theme, label, lay_out, px, remove_all, tool_button
 from haptics.device import Causality
 from haptics.records import Status
 
@@ -81,7 +81,6 @@ class DeadManBanner(QtWidgets.QFrame):
         super().__init__()
         self.setObjectName("deadman")
         self._past = past
-        self._theme = DARK
         self._words = ("", "", "")
         self.released = True
         self.order = label("", 17, bold=True)
@@ -102,7 +101,6 @@ class DeadManBanner(QtWidgets.QFrame):
 
     def apply(self, theme: Theme) -> None:
         """Apply the colours of `theme`."""
-        self._theme = theme
         if self.released:
             look, ink = f"background: {theme.notice}; border: 2px solid {theme.notice};", "#000000"
         else:
@@ -114,7 +112,7 @@ class DeadManBanner(QtWidgets.QFrame):
         loud, quiet, without = self._words
         if released != self.released or not self.order.text():
             self.released = released
-            self.apply(self._theme)
+            self.apply(current_theme())
         self.order.setText(loud if released else quiet)
         self.reason.setText(without)
 
@@ -193,7 +191,6 @@ class Lamps(QtWidgets.QWidget):
 
     def __init__(self, signs: tuple[Lamp, ...], columns: int) -> None:
         super().__init__()
-        self._theme = DARK
         self._signs = signs
         self.shown: dict[Status, tuple[bool, bool]] = {}
         self.lamps: dict[Status, QtWidgets.QLabel] = {}
@@ -208,13 +205,12 @@ class Lamps(QtWidgets.QWidget):
             grid.setColumnStretch(number % columns, 1)
 
     def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        self._theme = theme
+        """Restyle all lamps at the next refresh, with the colours of `theme`."""
         self.shown = {}
 
     def refresh(self, counts: Counts) -> None:
         """Update the lamps. Only changed lamps are restyled, because that takes longer than a frame."""
-        theme = self._theme
+        theme = current_theme()
         for sign in self._signs:
             number = FLAGS.index(sign.flag)
             lamp, ticks = self.lamps[sign.flag], int(counts.flags[number])
@@ -238,14 +234,8 @@ class EnergyBar(QtWidgets.QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._theme = DARK
         self.filled = self.marked = 0.0
         self.setFixedHeight(px(11))
-
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        self._theme = theme
-        self.update()
 
     def show_parts(self, filled: float, marked: float) -> None:
         """Set the length of the bar and the position of the mark as fractions, where 1 is the limit."""
@@ -254,7 +244,7 @@ class EnergyBar(QtWidgets.QWidget):
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:  # noqa: N802
         """Draw the bar (Qt event handler)."""
-        theme = self._theme
+        theme = current_theme()
         painter = QtGui.QPainter(self)
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         frame = QtCore.QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
@@ -293,11 +283,6 @@ class SafetyPanel(Panel):
         self.lamps.refresh(Counts())
         self._limit = info.max_energy
         self._show_energy(0.0, 0.0)
-
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        self.lamps.apply(theme)
-        self.bar.apply(theme)
 
     def refresh(self, feed: Feed) -> None:
         """Show the data of `feed`."""
@@ -370,7 +355,6 @@ class EndCard(Panel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._theme = DARK
         self._verdict: Verdict | None = None
         self.badge = label("", 11, bold=True)
         # Only the scroll area may wrap text: a panel with height-for-width cannot be shrunk below that height.
@@ -399,7 +383,6 @@ class EndCard(Panel):
 
     def apply(self, theme: Theme) -> None:
         """Apply the colours of `theme`."""
-        self._theme = theme
         fit = self._verdict is not None and self._verdict.fit
         fill, ink, edge = (theme.panel, theme.text, theme.force) if fit else (theme.notice, "#000000", theme.notice)
         self.badge.setStyleSheet(
@@ -430,7 +413,7 @@ class EndCard(Panel):
             self._grid.addWidget(label(name, 10, faint=True), row, 0)
             for word, cell in cells.items():
                 self._grid.addWidget(cell, row, 1 + names.index(word), QtCore.Qt.AlignmentFlag.AlignRight)
-        self.apply(self._theme)
+        self.apply(current_theme())
         self.show()
 
 

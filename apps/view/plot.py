@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from apps.front_ends.run import RunInfo
-from apps.shared.theme import DARK, Theme, blend
-from apps.view.charts import Entry, Key, Lines, Panel, box_of, dress_chart, pen
+from apps.shared.theme import Theme, blend
+from apps.view.charts import Entry, Key, Lines, Panel, box_of, brush, dress_chart, pen
 from apps.view.feed import Feed
 from apps.view.history import Column, Floats, History
-from apps.view.qt import QtCore, QtWidgets, pg, px, tool_button
+from apps.view.qt import QtCore, QtWidgets, current_theme, pg, px, tool_button
 
 if TYPE_CHECKING:
     from haptics.scenes import Scene
@@ -100,7 +100,6 @@ class Cursors(Lines):
     ) -> None:
         super().__init__()
         self._charts, self._axis, self._read, self._up = list(charts), axis, read, up
-        self._theme = DARK
         self._items: list[list[Any]] = []
         self.setTextFormat(QtCore.Qt.TextFormat.RichText)
         self.setTextInteractionFlags(QtCore.Qt.TextInteractionFlag.NoTextInteraction)
@@ -130,7 +129,7 @@ class Cursors(Lines):
                     self.move_to(number, left + _PLACES[number] * (right - left), low + _PLACES[number] * (high - low))
         self.setVisible(on)
         if on:
-            self.apply(self._theme)
+            self.apply(current_theme())
             self.read()
 
     def move_to(self, number: int, x: float, y: float = 0.0) -> None:
@@ -164,7 +163,6 @@ class Cursors(Lines):
 
     def apply(self, theme: Theme) -> None:
         """Apply the colours of `theme`."""
-        self._theme = theme
         for number, row in enumerate(self._items):
             for item in row:
                 item.setPen(pen(theme.text, 1.5, dashed=number == 1))
@@ -280,6 +278,7 @@ class Plot(Panel):
         if not key_below:
             self.head.addWidget(self.key)
         self._strokes: list[tuple[Any, str, float, float, bool]] = []
+        self._fills: list[tuple[Any, str, float]] = []
 
     def add_charts(self, *charts: tuple[Any, int, int], below: Sequence[QtWidgets.QWidget] = ()) -> None:
         """Add charts, each with its minimum height [pixel on an ordinary screen] and its stretch, and widgets `below`.
@@ -322,6 +321,10 @@ class Plot(Panel):
         """Draw an item with the colour `role` of the theme, blended with the background if `share` is less than 1."""
         self._strokes.append((item, role, width, share, dashed))
 
+    def add_fill(self, item: Any, role: str, opacity: float = 1.0) -> None:
+        """Fill an item with the colour `role` of the theme."""
+        self._fills.append((item, role, opacity))
+
     def offer(self, titles: list[str]) -> None:
         """Set the titles of the selectable plots; an empty list leaves only the title of this plot."""
         self.choice.clear()
@@ -347,12 +350,11 @@ class Plot(Panel):
         """Apply the colours of `theme`."""
         for chart in self.charts:
             dress_chart(chart, theme)
-        self.key.apply(theme)
         for item, role, width, share, dashed in self._strokes:
             colour = getattr(theme, role)
             item.setPen(pen(colour if share == 1.0 else blend(colour, theme.panel, share), width, dashed))
-        if self.cursors is not None:
-            self.cursors.apply(theme)
+        for item, role, opacity in self._fills:
+            item.setBrush(brush(getattr(theme, role), opacity))
 
     def configure(self, info: RunInfo) -> None:
         """Clear the plot and prepare it for a run."""

@@ -28,8 +28,8 @@ _LARGEST = 2.5
 
 _STYLE = "fusion"
 
-_GROWN = "grown"
-"""Property of the application that stores the magnification."""
+_GROWN, _THEME = "grown", "theme"
+"""Properties of the application that store the magnification and the name of the theme."""
 
 KeyPress = Callable[[QtCore.Qt.Key, QtCore.Qt.KeyboardModifier], bool]
 """Handles a key and its modifiers. Returns True if the key was handled."""
@@ -67,6 +67,12 @@ def _grown() -> float:
 def px(pixels: float) -> int:
     """Convert a length on an ordinary screen [pixel] to the magnification of this screen."""
     return round(pixels * _grown())
+
+
+def current_theme() -> Theme:
+    """Return the theme that was applied last by `dress`; the dark one before."""
+    app = QtWidgets.QApplication.instance()
+    return by_name((app.property(_THEME) if app is not None else None) or "dark")
 
 
 def desktop_theme(name: str) -> Theme:
@@ -213,7 +219,7 @@ class KeyFilter(QtCore.QObject):
 
 
 def dress(window: QtWidgets.QWidget, theme: Theme) -> None:
-    """Apply the colours of `theme` to a window and its widgets."""
+    """Apply the colours of `theme` to a window, and call the method ``apply`` of all its widgets that have one."""
     # The style derives the shades of frames, gradients, and arrows from these two colours.
     palette = QtGui.QPalette(QtGui.QColor(theme.panel), QtGui.QColor(theme.ground))
     role, texts = QtGui.QPalette.ColorRole, ("WindowText", "Text", "ButtonText")
@@ -229,7 +235,11 @@ def dress(window: QtWidgets.QWidget, theme: Theme) -> None:
         palette.setColor(QtGui.QPalette.ColorGroup.Disabled, role[name], QtGui.QColor(theme.faint))
     # The palette is set for the application, since the palette of a window does not reach widgets with a style sheet.
     QtWidgets.QApplication.setPalette(palette)
+    cast(QtWidgets.QApplication, QtWidgets.QApplication.instance()).setProperty(_THEME, theme.name)
     window.setStyleSheet(_sheet(theme, _grown()))
+    for part in window.findChildren(QtWidgets.QWidget):
+        if hasattr(part, "apply"):
+            part.apply(theme)
 
 
 def _sheet(theme: Theme, unit: float) -> str:

@@ -148,8 +148,6 @@ class ReplayWindow(QtWidgets.QWidget):
         self.theme = theme
         self.theme_button.setText("Light theme" if theme.name == "dark" else "Dark theme")
         dress(self, theme)
-        self.dashboard.apply(theme)
-        self.strip.apply(theme)
         self.transport.show_legend(self.strip.legend())
         if self._feed.index >= 0:
             self._show()

@@ -10,13 +10,12 @@ import numpy as np
 
 from apps.front_ends.run import RunInfo, levels, region_name, runs
 from apps.shared.display import AxisTop
-from apps.shared.theme import Theme
-from apps.view.charts import Sign, box_of, brush, chart, clear, curve, label_below, pen
+from apps.view.charts import Sign, box_of, chart, clear, curve, label_below, pen
 from apps.view.feed import SPAN, Feed
 from apps.view.history import Column, Floats, History, averages, envelope
 from apps.view.laws import levels_at, place_of, with_background
 from apps.view.plot import Cursors, Plot, Reading, Table
-from apps.view.qt import QtCore, QtGui, QtWidgets, font, label, px
+from apps.view.qt import QtCore, QtGui, QtWidgets, current_theme, font, label, px
 from haptics.device import Causality
 
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ class Strip:
 
     Attributes
     ----------
+    phases : QGraphicsPathItem
+        Shaded phases of sticking.
     levels : tuple of float
         Further values that the y axis includes.
     """
@@ -63,9 +64,9 @@ class Strip:
         self, left: str, bottom: str, curves: int, least: float, signed: bool = False, floor: float = 0.0
     ) -> None:
         self.chart: Any = chart(left, bottom)
-        self._phases = QtWidgets.QGraphicsPathItem()
-        self._phases.setPen(QtGui.QPen(QtCore.Qt.PenStyle.NoPen))
-        self.chart.addItem(self._phases, ignoreBounds=True)
+        self.phases = QtWidgets.QGraphicsPathItem()
+        self.phases.setPen(QtGui.QPen(QtCore.Qt.PenStyle.NoPen))
+        self.chart.addItem(self.phases, ignoreBounds=True)
         self.curves = [curve(self.chart) for _ in range(curves)]
         self._signed, self._floor = signed, floor
         self.levels: tuple[float, ...] = ()
@@ -75,17 +76,13 @@ class Strip:
         """Clear the chart."""
         self._span = SPAN
         self._top, self._bottom = AxisTop(least), AxisTop(least)
-        self._phases.setPath(QtGui.QPainterPath())
+        self.phases.setPath(QtGui.QPainterPath())
         clear(*self.curves)
         self._set_range()
 
     def _set_range(self) -> None:
         self._low = -self._bottom.top if self._signed else self._floor
         box_of(self.chart).show_range((-self._span, 0.0), (self._low, self._top.top))
-
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme` to the phases of sticking."""
-        self._phases.setBrush(brush(theme.stick, 0.22))
 
     def draw(self, history: History, span: float, *curves: Floats) -> None:
         """Draw curves of the last `span` [s] through the extremes of every bin of rows, and adapt the axes to them."""
@@ -106,7 +103,7 @@ class Strip:
         starts, stops = age[rests.start].tolist(), (age[rests.stop - 1] + 1.0 / rate).tolist()
         for start, stop in zip(starts, stops, strict=True):
             path.addRect(QtCore.QRectF(start, self._low, stop - start, self._top.top - self._low))
-        self._phases.setPath(path)
+        self.phases.setPath(path)
 
 
 def ages(history: History) -> Floats:
@@ -135,13 +132,9 @@ class TimePlot(Plot):
         """Add strips with their minimum heights [pixel on an ordinary screen] and their stretches, and line cursors."""
         self.strips = tuple(strip for strip, _, _ in strips)
         self.add_charts(*((strip.chart, least, stretch) for strip, least, stretch in strips))
-        self.add_cursors(Cursors(self.charts, ("time", "s"), self.readings))
-
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        super().apply(theme)
         for strip in self.strips:
-            strip.apply(theme)
+            self.add_fill(strip.phases, "stick", 0.22)
+        self.add_cursors(Cursors(self.charts, ("time", "s"), self.readings))
 
     def quantities(self, history: History) -> list[list[Quantity]]:
         """Return the quantities that each strip draws, and that cursors can read."""
@@ -187,7 +180,6 @@ class SeriesPanel(TimePlot):
     def __init__(self) -> None:
         super().__init__()
         self._scene: Scene | None = None
-        self._dashes = pen("#808080")
         self._level_lines: list[Any] = []
         self.forces = Strip("[N]", "", 2, 1.0)
         self.speeds = Strip("[mm/s]", _AXIS, 2, 20.0)
@@ -223,19 +215,14 @@ class SeriesPanel(TimePlot):
     def _draw_levels(self) -> None:
         shown = self.forces.levels
         while len(self._level_lines) < len(shown):
-            self._level_lines.append(self.forces.chart.plotItem.addLine(y=0.0))
-            self._level_lines[-1].setZValue(5)
+            line = self.forces.chart.plotItem.addLine(y=0.0, pen=pen(current_theme().text, dashed=True))
+            line.setZValue(5)
+            self.add_stroke(line, "text", dashed=True)
+            self._level_lines.append(line)
         for number, line in enumerate(self._level_lines):
             line.setVisible(number < len(shown))
-            line.setPen(self._dashes)
             if number < len(shown):
                 line.setValue(shown[number])
-
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        super().apply(theme)
-        self._dashes = pen(theme.text, 1, dashed=True)
-        self._draw_levels()
 
     def draw(self, history: History) -> None:
         """Draw the rows of `history`."""

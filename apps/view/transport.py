@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from apps.shared.display import clock, grouped
-from apps.shared.theme import DARK, Theme
 from apps.view.charts import Panel, brush
 from apps.view.feed import SPAN, SPANS
 from apps.view.history import Column, History
 from apps.view.overview import BINS, KINDS, Mark, Overview
-from apps.view.qt import QtCore, QtGui, QtWidgets, font, label, px, tool_button
+from apps.view.qt import QtCore, QtGui, QtWidgets, current_theme, font, label, px, tool_button
 
 SPEEDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 """Selectable speeds of a replay, 1 for real time."""
@@ -137,6 +136,10 @@ def _list(meaning: str, entries: dict[float, str], chosen: float) -> QtWidgets.Q
     return box
 
 
+_ROLES = dict(zip(KINDS, ("stop", "stick", "faint", "motion", "friction", "text", "text"), strict=True))
+"""Colour of each kind of mark in the theme."""
+
+
 class OverviewStrip(QtWidgets.QWidget):
     """Overview strip.
 
@@ -153,8 +156,6 @@ class OverviewStrip(QtWidgets.QWidget):
     ----------
     moved : signal (row)
         Emitted when the user selects a row.
-    colours : dict
-        Colour of each kind of mark.
     """
 
     moved = QtCore.Signal(int)
@@ -169,21 +170,6 @@ class OverviewStrip(QtWidgets.QWidget):
         self.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
         self.setCursor(QtCore.Qt.CursorShape.PointingHandCursor)
         self.setAccessibleName("overview of the recording")
-        self.apply(DARK)
-
-    def apply(self, theme: Theme) -> None:
-        """Set the colour theme."""
-        self._theme = theme
-        self.colours = {
-            "unusable": theme.stop,
-            "limit": theme.stick,
-            "skipped": theme.faint,
-            "trial": theme.motion,
-            "settings": theme.friction,
-            "key": theme.text,
-            "end": theme.text,
-        }
-        self.update()
 
     def show_place(self, row: int, span: int) -> None:
         """Show the current row and the visible span."""
@@ -200,7 +186,7 @@ class OverviewStrip(QtWidgets.QWidget):
         there = {mark.kind for mark in self._marks} - {"end"}
         names = {"unusable": "unusable", "limit": "limited", "skipped": "skipped"}
         return "\u2002".join(
-            f"<span style='color:{self.colours[kind]}'>\u25ae</span>\u00a0{names.get(kind, kind)}"
+            f"<span style='color:{getattr(current_theme(), _ROLES[kind])}'>\u25ae</span>\u00a0{names.get(kind, kind)}"
             for kind in KINDS
             if kind in there
         )
@@ -209,10 +195,10 @@ class OverviewStrip(QtWidgets.QWidget):
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:  # noqa: N802
         """Draw the strip (Qt event handler)."""
-        painter = QtGui.QPainter(self)
+        painter, theme = QtGui.QPainter(self), current_theme()
         height, tall = self.height() - px(_AXIS), px(8)
-        painter.fillRect(0, 0, self.width(), height, QtGui.QColor(self._theme.ground))
-        painter.setPen(QtGui.QColor(self._theme.faint))
+        painter.fillRect(0, 0, self.width(), height, QtGui.QColor(theme.ground))
+        painter.setPen(QtGui.QColor(theme.faint))
         painter.setFont(font(8))
         for row, words in self.labels():
             x, width = self._x_of(row), painter.fontMetrics().horizontalAdvance(words)
@@ -220,24 +206,24 @@ class OverviewStrip(QtWidgets.QWidget):
             left = min(max(x - width // 2, 0), self.width() - width)
             painter.drawText(QtCore.QPoint(left, height + px(_AXIS) - 1), words)
         half = (height - tall) // 2
-        self._draw_extremes(painter, self._overview.force, self._theme.force, 0, half)
-        self._draw_extremes(painter, self._overview.speed, self._theme.motion, half + tall, height - half - tall)
-        for kind, colour in self.colours.items():
-            painter.setPen(QtGui.QPen(QtGui.QColor(colour), 2))
+        self._draw_extremes(painter, self._overview.force, theme.force, 0, half)
+        self._draw_extremes(painter, self._overview.speed, theme.motion, half + tall, height - half - tall)
+        for kind, role in _ROLES.items():
+            painter.setPen(QtGui.QPen(QtGui.QColor(getattr(theme, role)), 2))
             for mark in self._marks:
                 if mark.kind == kind:
                     x = self._x_of(mark.row)
                     painter.drawLine(x, half, x, half + tall)
         first = self._x_of(max(self._place - self._span, 0))
         last = max(self._x_of(self._place), first + 1)
-        painter.fillRect(first, 0, last - first, height, brush(self._theme.text, 0.18))
-        painter.setPen(QtGui.QPen(QtGui.QColor(self._theme.text), 1))
+        painter.fillRect(first, 0, last - first, height, brush(theme.text, 0.18))
+        painter.setPen(QtGui.QPen(QtGui.QColor(theme.text), 1))
         painter.drawLine(last, 0, last, height)
         painter.setFont(font(8))
         for words, top in (("force", 0), ("speed", height - half)):
             room = QtCore.QRect(0, top, painter.fontMetrics().horizontalAdvance(words) + px(6), half)
-            painter.fillRect(room, brush(self._theme.panel, 0.8))
-            painter.setPen(QtGui.QColor(self._theme.text))
+            painter.fillRect(room, brush(theme.panel, 0.8))
+            painter.setPen(QtGui.QColor(theme.text))
             painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, words)
 
     def _draw_extremes(self, painter: QtGui.QPainter, extremes: np.ndarray, colour: str, top: int, height: int) -> None:

@@ -245,8 +245,6 @@ class LiveWindow(QtWidgets.QWidget):
         """Apply the colours of `theme`."""
         self.theme = theme
         dress(self, theme)
-        self.controls.apply(theme)
-        self.dashboard.apply(theme)
         if self._feed is not None:
             self.dashboard.refresh(self._feed, everything=True)
 

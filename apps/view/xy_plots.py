@@ -15,13 +15,12 @@ import numpy as np
 
 from apps.front_ends.run import RunInfo, means, region_name, runs
 from apps.shared.display import AxisTop, microseconds
-from apps.shared.theme import DARK, Theme
-from apps.view.charts import Lines, Sign, Swatch, box_of, brush, chart, clear, curve, points
+from apps.view.charts import Lines, Sign, Swatch, box_of, chart, clear, curve, points
 from apps.view.feed import Feed
 from apps.view.history import Column, Counts, Durations, Floats, History, Spectrum, arrow, every, segments, welch
 from apps.view.laws import CurveRequest, LawCurves, place_of, with_background
 from apps.view.plot import Cursors, Plot, Reading, Table
-from apps.view.qt import QtCore, QtGui, QtWidgets, label, pg
+from apps.view.qt import QtCore, QtGui, QtWidgets, current_theme, label, pg
 
 _BUTTONS = {
     QtCore.Qt.MouseButton.LeftButton: 1 << 1,
@@ -89,16 +88,13 @@ class PlanePanel(Plot):
 
     def __init__(self) -> None:
         super().__init__(key_below=True)
-        self._theme = DARK
-        self._mouse = False
-        self._buttons = 0
+        self._mouse, self._buttons = False, 0
         self.choice.hide()
         self.state = label("", 13, bold=True)
         self.readout = label("")
-        self._arrow_sign = Swatch(Sign.ARROW, "force")
         self.head.addWidget(self.state)
         self.head.addStretch(1)
-        self.head.addWidget(self._arrow_sign)
+        self.head.addWidget(Swatch(Sign.ARROW, "force"))
         self.head.addWidget(self.readout)
         self.hint = label("Move the mouse here: it is your hand.", 11, bold=True, centred=True)
         self.hint.hide()
@@ -135,6 +131,9 @@ class PlanePanel(Plot):
         self.add_stroke(self._proxy, "text", 2)
         self._proxy.setBrush(None)
         self.add_stroke(self._effector, "panel", 1)
+        self._dots.setPen(None)
+        self.add_fill(self._dots, "stick", 0.85)
+        self.add_fill(self._effector, "text")
 
     def configure(self, info: RunInfo) -> None:
         """Clear the plane and prepare it for a run."""
@@ -161,15 +160,6 @@ class PlanePanel(Plot):
         self.hint.setVisible(active)
         if not active:
             self._hold(0)
-
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        super().apply(theme)
-        self._theme = theme
-        self._arrow_sign.apply(theme)
-        self._dots.setPen(None)
-        self._dots.setBrush(brush(theme.stick, 0.85))
-        self._effector.setBrush(brush(theme.text))
 
     def draw(self, history: History) -> None:
         """Draw the rows of `history`."""
@@ -207,7 +197,7 @@ class PlanePanel(Plot):
         if not len(history):
             return
         sticking = bool(history.newest(Column.STICKING))
-        colour = self._theme.stick if sticking else self._theme.motion
+        colour = current_theme().stick if sticking else current_theme().motion
         self.state.setText(f"<span style='color:{colour}'>{'■ STICK' if sticking else '● SLIP'}</span>")
         self.readout.setText(
             f"{self.info.force_name} {history.newest(Column.FORCE):.2f} N"
@@ -285,6 +275,7 @@ class ForcePlot(Plot):
         self._all, self._newest = curve(self.chart), curve(self.chart)
         self._point = points(self.chart, 10)
         self._point.setPen(None)
+        self.add_fill(self._point, "text")
         self.add_stroke(self._all, "motion")
         self.add_stroke(self._newest, "friction", 3)
         self.add_cursors(Cursors(self.charts, (quantity, unit), up=("friction", "N")))
@@ -307,11 +298,6 @@ class ForcePlot(Plot):
         super().configure(info)
         self._reset(1.25 * info.force_scale)
         clear(self._all, self._newest, self._point)
-
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        super().apply(theme)
-        self._point.setBrush(brush(theme.text))
 
     def draw(self, history: History) -> None:
         """Draw the rows of `history`."""
@@ -571,6 +557,7 @@ class TimingPanel(Plot):
             self.chart.addItem(item, ignoreBounds=True)
         self._period = axes.addLine(x=3.0)
         self._recent.setPen(None)
+        self.add_fill(self._recent, "motion", 0.65)
         self.add_stroke(self._run, "text")
         self.add_stroke(self._work, "friction", 2)
         self.add_stroke(self._period, "faint", dashed=True)
@@ -583,11 +570,6 @@ class TimingPanel(Plot):
         self._period.setValue(float(np.log10(1e6 / info.rate)))
         self.quantiles.setText("")
         self._draw(Counts(), Durations().counts)
-
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        super().apply(theme)
-        self._recent.setBrush(brush(theme.motion, 0.65))
 
     def refresh_texts(self, feed: Feed) -> None:
         """Draw the histograms of `feed`."""

@@ -89,8 +89,6 @@ class ExperimenterWindow(QtWidgets.QWidget):
         """Apply the colours of `theme`."""
         self.theme = theme
         dress(self, theme)
-        for panel in (self.head, self.track, self.motion, self.place):
-            panel.apply(theme)
 
     def frame(self) -> None:
         """Read messages and rows and draw them.

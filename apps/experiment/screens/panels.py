@@ -161,7 +161,6 @@ class TrackPanel(Panel):
         """Apply the colours of `theme`."""
         self._theme = theme
         dress_chart(self.chart, theme)
-        self._key.apply(theme)
         self._draw()
 
     def _draw(self) -> None:
