@@ -6,7 +6,7 @@ from apps.compare.comparison import OPEN_LOOP, Side
 from apps.front_ends.run import RunInfo, from_metadata
 from apps.shared.theme import Theme, other
 from apps.view.charts import Box, Panel, box_of
-from apps.view.feed import ReplayFeed, table_of
+from apps.view.feed import SAMPLE, ReplayFeed, table_of
 from apps.view.plot import Plot
 from apps.view.qt import (
     KeyFilter,
@@ -26,17 +26,7 @@ from apps.view.transport import Transport
 from apps.view.window import FRAME_MS, LEAST
 from apps.view.xy_plots import DisplacementPanel, SpectrumPanel, SpeedPanel
 
-_SAMPLE = 60_000
-"""Number of rows used to estimate properties that a recording does not state."""
-
-PLOTS: tuple[type[Plot], ...] = (
-    SpeedPanel,
-    SeriesPanel,
-    DisplacementPanel,
-    SpectrumPanel,
-    LedgerPanel,
-    MotionPanel,
-)
+PLOTS: tuple[type[Plot], ...] = (SpeedPanel, SeriesPanel, DisplacementPanel, SpectrumPanel, LedgerPanel, MotionPanel)
 """The plots that can be compared; the first two are shown initially."""
 
 
@@ -62,9 +52,8 @@ class Column(QtWidgets.QWidget):
 
     def __init__(self, letter: str, side: Side, warned: bool) -> None:
         super().__init__()
-        self.info: RunInfo = from_metadata(side.metadata, table_of(side.source).read(0, _SAMPLE))
+        self.info: RunInfo = from_metadata(side.metadata, table_of(side.source).read(0, SAMPLE))
         self.feed = ReplayFeed(side.source, self.info.rate, self.info.causality)
-        self._values = self.info.values
         head = Panel()
         self.title = label(f"{letter}\u2002{side.title}", 11, bold=True, wrap=True)
         head.body.addWidget(self.title)
@@ -78,7 +67,7 @@ class Column(QtWidgets.QWidget):
         self._lines = lay_out(QtWidgets.QVBoxLayout(self), head, spacing=6)
         self.plots: list[Plot] = []
 
-    def show_plot(self, place: int, kind: type[Plot], theme: Theme, cursors: bool) -> Plot:
+    def show_plot(self, place: int, kind: type[Plot], cursors: bool) -> Plot:
         """Show a plot in place 0 or 1."""
         if place < len(self.plots):
             before = self.plots.pop(place)
@@ -90,20 +79,10 @@ class Column(QtWidgets.QWidget):
         plot.menu_button.hide()
         plot.offer([offered.title for offered in PLOTS])
         plot.chosen.connect(lambda title: self.chosen.emit(place, title))
-        plot.configure(self.info)
-        plot.show_values(self._values)
-        plot.apply(theme)
         self.plots.insert(place, plot)
         self._lines.insertWidget(1 + place, plot, 1)
-        if plot.cursors is not None and cursors:
-            plot.cursors.switch(True)
+        plot.prepare(self.info, self.info.values, cursors)
         return plot
-
-    def draw(self) -> None:
-        """Draw all plots."""
-        for plot in self.plots:
-            plot.refresh(self.feed)
-            plot.refresh_texts(self.feed)
 
 
 class CompareWindow(QtWidgets.QWidget):
@@ -143,9 +122,7 @@ class CompareWindow(QtWidgets.QWidget):
     def _choose(self, place: int, title: str) -> None:
         """Show a plot in a place of both sides, with the same axes."""
         kind = next(kind for kind in PLOTS if kind.title == title)
-        pair = [
-            column.show_plot(place, kind, self.theme, self.transport.cursors.isChecked()) for column in self.columns
-        ]
+        pair = [column.show_plot(place, kind, self.transport.cursors.isChecked()) for column in self.columns]
         boxes = tuple(box_of(shown) for plot in pair for shown in plot.charts)
         for box in boxes:
             box.link(boxes)
@@ -153,7 +130,9 @@ class CompareWindow(QtWidgets.QWidget):
 
     def _draw(self) -> None:
         for column in self.columns:
-            column.draw()
+            for plot in column.plots:
+                plot.refresh(column.feed)
+                plot.refresh_texts(column.feed)
         for one, another in zip(self.columns[0].plots, self.columns[1].plots, strict=False):
             for first, second in zip(one.charts, another.charts, strict=True):
                 Box.agree(box_of(first), box_of(second))
@@ -183,7 +162,7 @@ class CompareWindow(QtWidgets.QWidget):
             if self.transport.slider.value() == self.transport.slider.maximum():
                 self.seek(0)
             self._timer.start()
-        self.transport.show_playing(self._timer.isActive())
+        self.transport.button.setText("Pause" if self._timer.isActive() else "Play")
 
     def _play_on(self) -> None:
         step = max(round(1e-3 * FRAME_MS * self.columns[0].info.rate * self.transport.factor), 1)
@@ -191,8 +170,7 @@ class CompareWindow(QtWidgets.QWidget):
 
     def _switch_cursors(self, on: bool) -> None:
         for plot in self.plots:
-            if plot.cursors is not None:
-                plot.cursors.switch(on)
+            plot.switch_cursors(on)
 
     def _home(self) -> None:
         for plot in self.plots:

@@ -226,20 +226,13 @@ class ControlPanel(QtWidgets.QWidget):
 
     Attributes
     ----------
-    start_requested : signal (Start)
-        Start was pressed.
-    stop_requested : signal
-        Stop was pressed.
+    stop, theme_button : QPushButton, QToolButton
+        Stop, which acts on `pressed`, and the other theme.
     parameter_changed : signal (key, value)
         See `ParameterSlider.changed`.
-    theme_requested : signal
-        A change of the theme was requested.
     """
 
-    start_requested = QtCore.Signal(Start)
-    stop_requested = QtCore.Signal()
     parameter_changed = QtCore.Signal(str, float)
-    theme_requested = QtCore.Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -247,13 +240,11 @@ class ControlPanel(QtWidgets.QWidget):
         self._running = False
         self.sliders: list[ParameterSlider] = []
         self.session = SessionPanel()
-        self.session.start_requested.connect(self.start_requested)
         self.start = self.session.start
         numbers = Panel("Numbers")
         numbers.head.addWidget(label("in force at once", 10, faint=True))
         numbers.head.addStretch(1)
         self.theme_button = tool_button("", "change between the dark and the light theme")
-        self.theme_button.clicked.connect(self.theme_requested)
         numbers.head.addWidget(self.theme_button)
         self._list = lay_out(QtWidgets.QVBoxLayout(), spacing=px(5))
         numbers.body.addLayout(self._list)
@@ -269,10 +260,7 @@ class ControlPanel(QtWidgets.QWidget):
         self.stop.setObjectName("stop")
         self.stop.setFont(font(21, bold=True))
         self.stop.setMinimumHeight(px(66))
-        self.stop.setIcon(_stop_icon("#ffffff"))
         self.stop.setIconSize(QtCore.QSize(px(36), px(36)))
-        # The signal is `pressed`, not `clicked`: a stop must not wait for the release of the button.
-        self.stop.pressed.connect(self.stop_requested)
         self.stop_key = label("", 10, faint=True, centred=True)
         self.name_stop_key("space bar")
         stop = QtWidgets.QWidget()
@@ -313,19 +301,14 @@ class ControlPanel(QtWidgets.QWidget):
         """
         self._running = running
         self.session.set_running(running)
-        self._dress_stop()
+        self.apply(current_theme())
         for slider in self.sliders:
             slider.setEnabled(running)
 
     def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`, and label the theme button with the other theme."""
-        self._dress_stop()
+        """Set the appearance of the stop button, active or idle, and label the theme button with the other theme."""
         self.theme_button.setText("Light" if theme.name == "dark" else "Dark")
-
-    def _dress_stop(self) -> None:
-        """Set the appearance of the stop button, active or idle."""
         restyle(self.stop, "idle", not self._running)
-        theme = current_theme()
         self.stop.setIcon(_stop_icon(theme.on_stop if self._running else theme.faint))
 
 

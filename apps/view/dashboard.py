@@ -18,7 +18,7 @@ from apps.view.feed import Feed
 from apps.view.history import Column
 from apps.view.indicators import DeadManBanner, EndCard, Notice, SafetyPanel
 from apps.view.plot import Plot
-from apps.view.qt import QtCore, QtGui, QtWidgets, current_theme, font, label, lay_out, px
+from apps.view.qt import QtCore, QtGui, QtWidgets, font, label, lay_out, px
 from apps.view.time_plots import ContactPanel, LedgerPanel, MotionPanel, SeriesPanel
 from apps.view.transport import Transport
 from apps.view.xy_plots import DisplacementPanel, PlanePanel, SpectrumPanel, SpeedPanel, TimingPanel
@@ -170,11 +170,7 @@ class Places(QtWidgets.QWidget):
             here.hide()
         self.shown[place] = chosen
         self.places[place].addWidget(chosen)
-        chosen.configure(self._info)
-        chosen.show_values(self._values)
-        chosen.apply(current_theme())
-        if chosen.cursors is not None:
-            chosen.cursors.switch(self._cursors)
+        chosen.prepare(self._info, self._values, self._cursors)
         self.enlarge(chosen if self._alone is here else self._alone)
 
     def make_room(self, on: bool) -> None:
@@ -199,8 +195,7 @@ class Places(QtWidgets.QWidget):
         """Show or hide the cursors of all plots."""
         self._cursors = on
         for plot in self.visible:
-            if plot.cursors is not None:
-                plot.cursors.switch(on)
+            plot.switch_cursors(on)
 
     def home(self) -> None:
         """Show the whole range of all plots."""

@@ -20,6 +20,9 @@ SPAN = 5.0
 SPANS = (1.0, 2.0, 5.0, 10.0, 20.0)
 """Selectable time spans [s]."""
 
+SAMPLE = 60_000
+"""Number of rows used to estimate properties that a recording does not state."""
+
 KEPT = 120_000
 """Number of rows kept by the live view for scrubbing: two minutes at 1 kHz, about 50 MB."""
 
@@ -123,11 +126,7 @@ class ReplayFeed(Feed):
     """
 
     def __init__(
-        self,
-        source: Source,
-        rate: float,
-        causality: str = Causality.IMPEDANCE,
-        overview: Overview | None = None,
+        self, source: Source, rate: float, causality: str = Causality.IMPEDANCE, overview: Overview | None = None
     ) -> None:
         super().__init__(rate, causality)
         self._table, self._overview = table_of(source), overview

@@ -247,11 +247,6 @@ def averages(values: Floats, first: int, size: int) -> tuple[Floats, Floats]:
     return np.asarray(centres, np.float64), np.asarray(body.mean(axis=1), np.float64)
 
 
-def segments(x: Floats, y: Floats, along_x: Floats, along_y: Floats) -> tuple[Floats, Floats]:
-    """Return the vertices of n separate lines that start at (x, y), in pairs: two arrays of shape (2 n,)."""
-    return np.stack((x, x + along_x), axis=1).ravel(), np.stack((y, y + along_y), axis=1).ravel()
-
-
 def arrow(x: float, y: float, along_x: float, along_y: float, barb: float) -> tuple[Floats, Floats]:
     """Return the shaft and the barbs of one arrow as three pairs of vertices: two arrays of shape (6,).
 

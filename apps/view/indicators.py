@@ -152,11 +152,7 @@ SAFETY = (
     Lamp(Status.LIMITED, "LIMITED", "the norm of the command was clamped"),
     Lamp(Status.STALE, "STALE", "the sample was older than the device allows: safe output"),
     Lamp(Status.SLEW, "SLEW", "the rate of change (slew rate) of the command was limited"),
-    Lamp(
-        Status.IMPLAUSIBLE,
-        "IMPLAUSIBLE",
-        "implausible jump in position, speed, or force: safe output",
-    ),
+    Lamp(Status.IMPLAUSIBLE, "IMPLAUSIBLE", "implausible jump in position, speed, or force: safe output"),
     Lamp(Status.SPEED, "SPEED", "the end effector was too fast: no force may accelerate it further"),
     Lamp(Status.RELEASED, "RELEASED", "the dead-man's switch was not held: the output faded out", ordinary=True),
     Lamp(Status.ENERGY, "ENERGY", "the loop had injected all the energy it may: no force may add to it"),

@@ -10,6 +10,7 @@ import contextlib
 import copy
 import os
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,31 +152,26 @@ class Overview:
             extremes[parts, 0] = np.fmin(extremes[parts, 0], np.minimum.reduceat(norms, starts))
             extremes[parts, 1] = np.fmax(extremes[parts, 1], np.maximum.reduceat(norms, starts))
         status = rows["status"]
+        # Marks at rising edges of flags; edges that follow closely on a mark are merged with it.
+        apart = max(len(self._table) // MOST_MARKS, 1000)
         for kind, flags in (("unusable", UNUSABLE), ("limit", _LIMITS), ("skipped", int(Status.AFTER_SKIP))):
-            self._rises(kind, (status & flags) != 0)
+            marks, on = self._marks[kind], ((status & flags) != 0).astype(np.int8)
+            begins = np.flatnonzero(np.diff(on, prepend=np.int8(self._before.get(kind, 0))) > 0)
+            self._before[kind] = int(on[-1])
+            for row in (begins + self.done).tolist():
+                if not marks or row - marks[-1][0] >= apart:
+                    marks.append((row, 0))
+        # Marks where a value changes.
         for kind, column in (("trial", "marker"), ("settings", "settings_version")):
-            self._changes(kind, rows[column])
+            values, marks = rows[column], self._marks[kind]
+            before = self._before.get(kind, int(values[0]))
+            changes = np.flatnonzero(np.diff(values, prepend=before))[: MOST_MARKS - len(marks)]
+            marks += [(self.done + place, int(values[place])) for place in changes.tolist()]
+            self._before[kind] = int(values[-1])
         counts = copy.deepcopy(self._states[-1])
         counts.add(rows)
         self._states.append(counts)
         self.done += len(rows)
-
-    def _rises(self, kind: str, flags: NDArray[np.bool_]) -> None:
-        """Add marks at rising edges; edges that follow closely on a mark are merged with it."""
-        begins = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=np.int8(self._before.get(kind, 0))) > 0)
-        self._before[kind] = int(flags[-1])
-        apart = max(len(self._table) // MOST_MARKS, 1000)
-        marks = self._marks[kind]
-        for row in (begins + self.done).tolist():
-            if not marks or row - marks[-1][0] >= apart:
-                marks.append((row, 0))
-
-    def _changes(self, kind: str, values: NDArray[np.int64]) -> None:
-        """Add marks where a value changes."""
-        before = self._before.get(kind, int(values[0]))
-        for place in np.flatnonzero(np.diff(values, prepend=before))[: MOST_MARKS - len(self._marks[kind])].tolist():
-            self._marks[kind].append((self.done + place, int(values[place])))
-        self._before[kind] = int(values[-1])
 
     def mark_events(self, events: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> None:
         """Add marks for key presses and for the end of the run."""
@@ -295,28 +291,22 @@ def row_of(table: Table, column: str, value: float, near: int = 0) -> int:
     The search starts at the row `near` with doubling steps, because reading distant rows of a packed table is slow.
     """
 
-    def is_later(row: int) -> bool:
-        return bool(table.read(row, row + 1, (column,))[column][0] > value)
+    def value_at(row: int) -> float:
+        return float(table.read(row, row + 1, (column,))[column][0])
 
     low, high, step = 0, len(table), 1
     near = min(max(near, 0), high - 1)
-    if high and is_later(near):
+    if high and value_at(near) > value:
         high = near
-        while high - step > 0 and is_later(high - step):
+        while high - step > 0 and value_at(high - step) > value:
             high, step = high - step, 2 * step
         low = max(high - step, 0)
     elif high:
         low = near + 1
-        while low + step < high and not is_later(low + step):
+        while low + step < high and value_at(low + step) <= value:
             low, step = low + step + 1, 2 * step
         high = min(low + step, high)
-    while low < high:
-        middle = (low + high) // 2
-        if is_later(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return max(low - 1, 0)
+    return max(bisect_right(range(high), value, low, key=value_at) - 1, 0)
 
 
 def _checked(array: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:

@@ -317,6 +317,11 @@ class Plot(Panel):
         self.cursors = cursors
         self.body.addWidget(cursors)
 
+    def switch_cursors(self, on: bool) -> None:
+        """Show or hide the cursors, if the plot has any."""
+        if self.cursors is not None:
+            self.cursors.switch(on)
+
     def add_stroke(self, item: Any, role: str, width: float = 1.0, share: float = 1.0, dashed: bool = False) -> None:
         """Draw an item with the colour `role` of the theme, blended with the background if `share` is less than 1."""
         self._strokes.append((item, role, width, share, dashed))
@@ -360,6 +365,13 @@ class Plot(Panel):
         """Clear the plot and prepare it for a run."""
         self.info = info
         self.home()
+
+    def prepare(self, info: RunInfo, values: Mapping[str, float], cursors: bool) -> None:
+        """Show a run in progress with the values now in force, in the current theme."""
+        self.configure(info)
+        self.show_values(values)
+        self.apply(current_theme())
+        self.switch_cursors(cursors)
 
     def show_scene(self, scene: Scene | None) -> None:
         """Update the plot for the scene now in force; `show_values` is called afterwards."""

@@ -10,7 +10,7 @@ from apps.front_ends.run import RunInfo, from_metadata
 from apps.shared.theme import Theme, other
 from apps.view.charts import Panel
 from apps.view.dashboard import Dashboard
-from apps.view.feed import ReplayFeed, Source, table_of
+from apps.view.feed import SAMPLE, ReplayFeed, Source, table_of
 from apps.view.overview import Overview, OverviewScan
 from apps.view.qt import (
     KeyFilter,
@@ -27,17 +27,12 @@ from apps.view.qt import (
     timer,
 )
 from apps.view.transport import OverviewStrip
-from apps.view.window import LEAST
+from apps.view.window import FRAME_MS, LEAST
 from haptics.errors import RecordingError
 from haptics.recording.recording import Recording
 
-FRAME_MS = 33
-
 _GROWING_MS = 200
 """Interval at which the strip shows the progress of the scan [ms]."""
-
-_SAMPLE = 60_000
-"""Number of rows used to estimate properties that the recording does not state."""
 
 _RESULT = ("rate_hz", "force_n", "stick_fraction")
 """Keys of the metadata that describe the whole run besides its certificate."""
@@ -86,7 +81,7 @@ class ReplayWindow(QtWidgets.QWidget):
         table = table_of(source)
         if not len(table):
             raise RecordingError("the recording holds no ticks, so there is nothing to replay")
-        info = from_metadata(metadata, table.read(0, _SAMPLE))
+        info = from_metadata(metadata, table.read(0, SAMPLE))
         overview = Overview(table, info.causality)
         self._scan = OverviewScan(overview, source if isinstance(source, Recording) else None)
         self._scan.start()
@@ -104,18 +99,21 @@ class ReplayWindow(QtWidgets.QWidget):
         self.theme_button.clicked.connect(lambda: self.apply(other(self.theme)))
         about = _about(info)
         about.setFixedWidth(px(240))
-        side = QtWidgets.QVBoxLayout()
-        side.setSpacing(8)
-        side.addWidget(about, 1)
-        side.addWidget(self.theme_button)
+        side = lay_out(QtWidgets.QVBoxLayout(), (about, 1), self.theme_button, spacing=8)
         lay_out(QtWidgets.QHBoxLayout(self), side, (self.dashboard, 1), margins=(8, 8, 8, 6), spacing=8)
-        self.transport.add_strip(self.strip)
+        self.transport.body.insertWidget(1, self.strip)
         self.setMinimumSize(*LEAST)
         fit(self, 1340, 800)
         self.setWindowTitle(f"haptics: replay of {info.title}")
         self.dashboard.configure(info)
         self.dashboard.show_ended()
-        self._show_end(metadata)
+        # The end of the run, if its recording was closed, with its certificate if available.
+        found = metadata.get("certificate")
+        certificate = found if isinstance(found, Mapping) else {}
+        if certificate or "reason" in metadata:
+            summary = {**{name: metadata[name] for name in _RESULT if name in metadata}, **certificate}
+            reason, error = metadata.get("reason", "unknown"), metadata.get("error") or ""
+            self.dashboard.show_end(f"Run ended: {reason}", summary, str(error))
         self.dashboard.places.show_values(info.values)
         self.transport.slider.valueChanged.connect(self.seek)
         self.transport.button.clicked.connect(self.toggle)
@@ -128,15 +126,6 @@ class ReplayWindow(QtWidgets.QWidget):
         self._keys = KeyFilter(self._key, repeats=True, parent=self)
         self.apply(theme)
         self.seek(len(table) - 1)
-
-    def _show_end(self, metadata: Mapping[str, Any]) -> None:
-        """Show the end of the run if its recording was closed, with its certificate if available."""
-        found = metadata.get("certificate")
-        certificate = found if isinstance(found, Mapping) else {}
-        if certificate or "reason" in metadata:
-            summary = {**{name: metadata[name] for name in _RESULT if name in metadata}, **certificate}
-            reason, error = metadata.get("reason", "unknown"), metadata.get("error") or ""
-            self.dashboard.show_end(f"Run ended: {reason}", summary, str(error))
 
     @property
     def index(self) -> int:
@@ -200,7 +189,7 @@ class ReplayWindow(QtWidgets.QWidget):
         else:
             self._timer.stop()
             self._show()
-        self.transport.show_playing(playing)
+        self.transport.button.setText("Pause" if playing else "Play")
 
     def _play_on(self) -> None:
         now = time.monotonic()

@@ -82,10 +82,6 @@ class Transport(Panel):
                 foot.addWidget(widget)
             self.body.addLayout(foot)
 
-    def add_strip(self, strip: QtWidgets.QWidget) -> None:
-        """Insert the overview strip of the recording below the slider."""
-        self.body.insertWidget(1, strip)
-
     def show_legend(self, words: str) -> None:
         """Show the legend of the marks on the strip; without marks, disable the buttons for navigation."""
         self.legend.setText(words)
@@ -107,10 +103,6 @@ class Transport(Panel):
         with QtCore.QSignalBlocker(self.slider):
             self.slider.setValue(index)
         self.place.setText(f"tick {grouped(tick)}\u2002·\u2002{clock(time)} of {clock(end)}")
-
-    def show_playing(self, playing: bool) -> None:
-        """Label the button with its next action."""
-        self.button.setText("Pause" if playing else "Play")
 
     def show_history(self, history: History, latest: float) -> None:
         """Show the position of the window in a live run, whose newest row is at `latest` [s]."""
@@ -200,8 +192,12 @@ class OverviewStrip(QtWidgets.QWidget):
         painter.fillRect(0, 0, self.width(), height, QtGui.QColor(theme.ground))
         painter.setPen(QtGui.QColor(theme.faint))
         painter.setFont(font(8))
-        for row, words in self.labels():
-            x, width = self._x_of(row), painter.fontMetrics().horizontalAdvance(words)
+        duration = self._rows / self._rate
+        room = px(_APART) * duration / max(self.width(), 1)
+        step = next((step for step in _STEPS if step >= room), _STEPS[-1])
+        for second in range(0, int(duration) + 1, step):  # labels of the time axis in h:min:s
+            words = clock(second).removesuffix(".0")
+            x, width = self._x_of(round(second * self._rate)), painter.fontMetrics().horizontalAdvance(words)
             painter.drawLine(x, height, x, height + px(3))
             left = min(max(x - width // 2, 0), self.width() - width)
             painter.drawText(QtCore.QPoint(left, height + px(_AXIS) - 1), words)
@@ -245,14 +241,6 @@ class OverviewStrip(QtWidgets.QWidget):
         ]
         painter.setPen(QtGui.QPen(QtGui.QColor(colour), 1))
         painter.drawLines(lines)
-
-    def labels(self) -> list[tuple[int, str]]:
-        """Return row and text of the labels on the time axis, in h:min:s."""
-        duration = self._rows / self._rate
-        room = px(_APART) * duration / max(self.width(), 1)
-        step = next((step for step in _STEPS if step >= room), _STEPS[-1])
-        seconds = range(0, int(duration) + 1, step)
-        return [(round(time * self._rate), clock(time).removesuffix(".0")) for time in seconds]
 
     def _x_of(self, row: int) -> int:
         return int(row * (self.width() - 1) / self._rows)

@@ -147,11 +147,6 @@ def name_of(key: QtCore.Qt.Key) -> str:
     return chr(key).lower() if 0 < key < 0x110000 else f"key {int(key)}"
 
 
-def types_a_number() -> bool:
-    """Return True if keyboard input presently goes to a field for numbers."""
-    return isinstance(QtWidgets.QApplication.focusWidget(), QtWidgets.QAbstractSpinBox)
-
-
 class Throttle(QtCore.QObject):
     """Forwards positions at a limited rate.
 
@@ -229,10 +224,11 @@ class LiveWindow(QtWidgets.QWidget):
         self.setMinimumSize(*LEAST)
         fit(self, 1340, 800)
         self.setWindowTitle("haptics: waiting for the session")
-        self.controls.start_requested.connect(self._request_start)
-        self.controls.stop_requested.connect(lambda: self._send(say.Stop()))
+        self.controls.session.start_requested.connect(self._request_start)
+        # The signal is `pressed`, not `clicked`: a stop must not wait for the release of the button.
+        self.controls.stop.pressed.connect(lambda: self._send(say.Stop()))
         self.controls.parameter_changed.connect(self._set_parameter)
-        self.controls.theme_requested.connect(lambda: self.apply(other(self.theme)))
+        self.controls.theme_button.clicked.connect(lambda: self.apply(other(self.theme)))
         self.dashboard.plane.pointer_moved.connect(self._throttle.offer)
         self.dashboard.plane.buttons_changed.connect(lambda buttons: self._send(say.HandButtons(buttons)))
         self.apply(theme)
@@ -286,8 +282,12 @@ class LiveWindow(QtWidgets.QWidget):
                 self._show_values_in_force(values, answered=yours)
             case say.SceneInForce(scene):
                 self.dashboard.places.show_scene(scene)
-            case say.LawInForce():
-                self._show_law(message)
+            case say.LawInForce():  # another law or model of the same run
+                self._values = {one.key: one.value for one in message.parameters}
+                info = self.dashboard.places.show_law(message)
+                self.setWindowTitle(f"haptics: {info.title}")
+                self.controls.session.show_present(model=info.model, law=info.law)
+                self.controls.set_parameters(info.parameters)
             case say.Captioned(words):
                 self._caption = words
                 self._advise(words)
@@ -323,21 +323,11 @@ class LiveWindow(QtWidgets.QWidget):
         self._values |= values
         self.dashboard.places.show_values(self._values)
 
-    def _show_law(self, message: say.LawInForce) -> None:
-        """Show another law or model of the same run."""
-        self._values = {one.key: one.value for one in message.parameters}
-        info = self.dashboard.places.show_law(message)
-        self.setWindowTitle(f"haptics: {info.title}")
-        self.controls.session.show_present(model=info.model, law=info.law)
-        self.controls.set_parameters(info.parameters)
-
     def _begin(self, message: say.SessionStarted) -> None:
-        info = from_message(message)
-        self.show_run(info, message)
+        self.show_run(from_message(message), message)
         try:
             self._feed = LiveFeed(Path(message.trace), message.rate_hz, message.causality, KEPT)
         except ConfigurationError as error:
-            self._feed = None
             self.dashboard.notice.show_notice(f"The run cannot be shown: {error}")
 
     def show_run(self, info: RunInfo, message: say.SessionStarted) -> None:
@@ -402,7 +392,8 @@ class LiveWindow(QtWidgets.QWidget):
         elif key == (QtCore.Qt.Key.Key_Escape if self._space_holds else QtCore.Qt.Key.Key_Space):
             self._send(say.Stop())
         elif not self.dashboard.handle_key(key):
-            if not types_a_number():
+            # In a field for numbers, keys type a number.
+            if not isinstance(QtWidgets.QApplication.focusWidget(), QtWidgets.QAbstractSpinBox):
                 self._others.press(key, self._keys.at)
             return False
         return True

@@ -17,7 +17,7 @@ from apps.front_ends.run import RunInfo, means, region_name, runs
 from apps.shared.display import AxisTop, microseconds
 from apps.view.charts import Lines, Sign, Swatch, box_of, chart, clear, curve, points
 from apps.view.feed import Feed
-from apps.view.history import Column, Counts, Durations, Floats, History, Spectrum, arrow, every, segments, welch
+from apps.view.history import Column, Counts, Durations, Floats, History, Spectrum, arrow, every, welch
 from apps.view.laws import CurveRequest, LawCurves, place_of, with_background
 from apps.view.plot import Cursors, Plot, Reading, Table
 from apps.view.qt import QtCore, QtGui, QtWidgets, current_theme, label, pg
@@ -101,14 +101,7 @@ class PlanePanel(Plot):
         self.body.addWidget(self.hint)
         self.chart = chart("y [mm]", "x [mm]")
         self.chart.getPlotItem().setAspectLocked(True)
-        self._add_items()
-        self.add_charts((self.chart, 150, 1))
-        self.add_cursors(Cursors(self.charts, ("x", "mm"), up=("y", "mm")))
-        self.chart.viewport().setMouseTracking(True)
-        self.chart.viewport().installEventFilter(self)
-
-    def _add_items(self) -> None:
-        """Add raster, path, vectors, and symbols, the lowest first."""
+        # Raster, path, vectors, and symbols, the lowest first.
         self._raster = QtWidgets.QGraphicsPathItem()
         self._outline = QtWidgets.QGraphicsPathItem()
         for item in (self._raster, self._outline):
@@ -134,6 +127,10 @@ class PlanePanel(Plot):
         self._dots.setPen(None)
         self.add_fill(self._dots, "stick", 0.85)
         self.add_fill(self._effector, "text")
+        self.add_charts((self.chart, 150, 1))
+        self.add_cursors(Cursors(self.charts, ("x", "mm"), up=("y", "mm")))
+        self.chart.viewport().setMouseTracking(True)
+        self.chart.viewport().installEventFilter(self)
 
     def configure(self, info: RunInfo) -> None:
         """Clear the plane and prepare it for a run."""
@@ -183,7 +180,11 @@ class PlanePanel(Plot):
         scale = self._millimetres_per_newton
         chosen = every(history.first, len(x), max(round(_VECTOR_STEP * rate), 1))
         along_x, along_y = (scale * history.column(column) for column in (Column.VECTOR_X, Column.VECTOR_Y))
-        self._vectors.setData(*segments(x[chosen], y[chosen], along_x[chosen], along_y[chosen]), connect="pairs")
+        ends = (
+            np.stack((start[chosen], (start + along)[chosen]), axis=1).ravel()
+            for start, along in ((x, along_x), (y, along_y))
+        )
+        self._vectors.setData(*ends, connect="pairs")
         barb = 0.3 * scale * self.info.force_scale
         self._arrow.setData(*arrow(x[-1], y[-1], along_x[-1], along_y[-1], barb), connect="pairs")
 

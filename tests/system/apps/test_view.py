@@ -241,8 +241,8 @@ def test_window_reports_the_end_of_the_application_and_closes(live, qtbot, monke
     monkeypatch.setattr("apps.view.window._FAREWELL_MS", 50)
     live.begin()
     live.session.close()
-    live.window.controls.stop_requested.emit()
-    live.window.controls.stop_requested.emit()
+    live.window.controls.stop.pressed.emit()
+    live.window.controls.stop.pressed.emit()
     assert live.window._link.gone
     live.window.frame()
     assert "application has gone" in live.window.dashboard.notice.words.text()

@@ -310,7 +310,7 @@ def test_hand_targets_are_dropped_when_the_pipe_is_full(live):
     for _ in range(20000):
         live.window._send(HandTarget(0.01, 0.02))  # would wait for ever if it insisted
     assert len(live.sent()) < 20000
-    live.window.controls.stop_requested.emit()
+    live.window.controls.stop.pressed.emit()
     assert live.sent() == [Stop()]
 
 
