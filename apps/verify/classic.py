@@ -131,17 +131,6 @@ def _looked_up(law: Law, velocity: Floats) -> Force:
     return Force(force, column(np.where(moves, slack, 0.0)), ~moves, np.zeros(len(moves), bool))
 
 
-def _karnopp(law: Isotropic, velocity: Floats, pull: Floats, eps: float, blur: Floats) -> Force:
-    sliding, size, speed = _looked_up(law, velocity), length(pull), length(velocity)
-    held = pull * column(np.minimum(law.static / np.maximum(size, 1e-300), 1.0))
-    below = speed <= eps
-    near = np.abs(speed - eps) <= 16.0 * EPS * eps + blur[:, 0]
-    slack = np.where(column(below), 0.0, sliding.slack) + column(np.where(near, size + length(sliding.value), 0.0))
-    rests = below & (size <= law.static)
-    unsure = near | (np.abs(size - law.static) <= rounding(size))
-    return Force(np.where(column(below), held, sliding.value), slack, rests, unsure)
-
-
 def _quinn(law: Isotropic, velocity: Floats, pull: Floats, eps: float) -> Force:
     speed, along = length(velocity), units(velocity)
     level = law.level(speed)
@@ -166,9 +155,16 @@ def _force(model: str, law: Law, velocity: Floats, pull: Floats, element: Elemen
         reach = np.maximum(speed, eps)
         value = column(level.level(reach) / reach) * velocity
         return Force(value, column(steepness(level, reach)), speed <= eps, np.abs(speed - eps) <= 16.0 * EPS * eps)
-    if model == "karnopp":
-        return _karnopp(level, velocity, pull, eps, blur)
-    return _quinn(level, velocity, pull, eps)
+    if model == "quinn":
+        return _quinn(level, velocity, pull, eps)
+    sliding, size, speed = _looked_up(level, velocity), length(pull), length(velocity)
+    held = pull * column(np.minimum(level.static / np.maximum(size, 1e-300), 1.0))
+    below = speed <= eps
+    near = np.abs(speed - eps) <= 16.0 * EPS * eps + blur[:, 0]
+    slack = np.where(column(below), 0.0, sliding.slack) + column(np.where(near, size + length(sliding.value), 0.0))
+    rests = below & (size <= level.static)
+    unsure = near | (np.abs(size - level.static) <= rounding(size))
+    return Force(np.where(column(below), held, sliding.value), slack, rests, unsure)
 
 
 # --- elements -----------------------------------------------------------------------------------------------------
@@ -283,10 +279,11 @@ class Momentum:
         return MassVelocities(before, after, blur + step.blur)
 
 
-class _Bristle:
+class Bristle:
     """Quantities of a bristle that the equations share, for several ticks."""
 
-    def __init__(self, law: Isotropic, step: Step, element: Element, T: float) -> None:
+    def __init__(self, any_law: Law, step: Step, element: Element, T: float) -> None:
+        law = level_of(any_law)
         self.step, self.T, self.element = step, T, element
         self.K, self.B = element["stiffness"], element.get("damping", 0.0)
         self.u, self.z, self.before = step.given, step.stretch, step.stretch_before
@@ -322,10 +319,11 @@ class _Bristle:
         ]
 
     def outcome(self, equations: list[Equation], sticks: Mask, unsure: Mask) -> Outcome:
+        """Return the outcome, with the energy that the bristle stores."""
         return Outcome(equations, sticks, unsure, 0.5 * self.K * (self.z**2).sum(axis=1))
 
 
-def _yielding(b: _Bristle) -> Outcome:
+def _yielding(b: Bristle) -> Outcome:
     """Return the equations of Dahl's model and of LuGre."""
     way = np.divide(b.T * b.speed, b.limit, out=np.full_like(b.limit, np.inf), where=b.limit > 0.0)
     share = column(np.where(b.speed > 0.0, -np.expm1(-way), 0.0))
@@ -355,7 +353,7 @@ def _power(y: Floats, k: float) -> tuple[Floats, Floats]:
 
 
 def _relaxed(
-    b: _Bristle, m: Floats, alpha_of: Callable[[Floats, float], tuple[Floats, Floats]], k: float
+    b: Bristle, m: Floats, alpha_of: Callable[[Floats, float], tuple[Floats, Floats]], k: float
 ) -> tuple[Floats, Floats]:
     """Return the residual of |z| + m alpha |z| = |x| and its slack.
 
@@ -373,7 +371,7 @@ def _relaxed(
     return np.stack((residual, across), axis=1), slack
 
 
-def _elastoplastic(b: _Bristle) -> Outcome:
+def _elastoplastic(b: Bristle) -> Outcome:
     k, r = b.element["elastic_share"], length(b.x)
     toward = b.T * (b.u * units(b.x)).sum(axis=1)
     loaded = np.where(r > k * b.limit, np.maximum(toward, 0.0), 0.0)
@@ -388,7 +386,7 @@ def _elastoplastic(b: _Bristle) -> Outcome:
     return b.outcome(equations, follows, unsure)
 
 
-def _creeping(b: _Bristle) -> Outcome:
+def _creeping(b: Bristle) -> Outcome:
     k, r = b.element["stick_share"], length(b.x)
     way = b.element["creep"] * b.T * b.speed
     m = np.divide(way, b.limit, out=np.zeros_like(b.limit), where=b.limit > 0.0)
@@ -403,7 +401,7 @@ def _creeping(b: _Bristle) -> Outcome:
     return b.outcome(equations, ~beyond, unsure)
 
 
-def _reset(b: _Bristle) -> Outcome:
+def _reset(b: Bristle) -> Outcome:
     r = length(b.x)
     inside = r <= b.limit
     expected = np.where(column(inside), b.x, column(b.limit) * units(b.x))
@@ -426,7 +424,7 @@ def _reset(b: _Bristle) -> Outcome:
     return b.outcome(equations, sticks, unsure)
 
 
-_BRISTLES: dict[str, Callable[[_Bristle], Outcome]] = {
+BRISTLES: dict[str, Callable[[Bristle], Outcome]] = {
     "dahl": _yielding,
     "lugre": _yielding,
     "elastoplastic": _elastoplastic,
@@ -434,39 +432,10 @@ _BRISTLES: dict[str, Callable[[_Bristle], Outcome]] = {
     "reset-integrator": _reset,
 }
 
-BRISTLE_MODELS = tuple(_BRISTLES)
-
-
-def bristle(model: str, law: Law, step: Step, element: Element, T: float) -> Outcome:
-    """Evaluate the equations of a model with a bristle."""
-    return _BRISTLES[model](_Bristle(level_of(law), step, element, T))
-
-
 IWAN = "iwan"
 
 _MOST = 12
 """Maximum number of equally stiff elements. Elements that are added later start without displacement."""
-
-
-class Parallel:
-    """State index, share of the law, stiffness and damping of the elements, the stiff one last.
-
-    Raises
-    ------
-    KeyError
-        If a setting is missing.
-    """
-
-    def __init__(self, element: Element) -> None:
-        n, stiff = int(element["count"]), element.get("stiff_share", 0.0)
-        rise = element["spread"] * (2.0 * np.arange(n) / max(n - 1, 1) - 1.0) if n > 1 else np.zeros(1)
-        self.place, self.share = np.arange(n), (1.0 - stiff) * (1.0 + rise) / n
-        self.stiffness = np.full(n, element["stiffness"] / n)
-        self.damping = np.full(n, (1.0 - stiff) * element["damping"] / n)
-        if stiff > 0.0:
-            self.place, self.share = np.append(self.place, _MOST), np.append(self.share, stiff)
-            self.stiffness = np.append(self.stiffness, element["stiff_stiffness"])
-            self.damping = np.append(self.damping, stiff * element["damping"])
 
 
 class Elements:
@@ -483,38 +452,44 @@ class Elements:
         KeyError
             If a setting is missing.
         """
-        parallel, rough = Parallel(element), 8.0 * EPS * law.slender
-        weight, count = (parallel.stiffness / parallel.stiffness.sum())[:, None], len(stretch)
+        # State index, share of the law, stiffness and damping of the elements, the stiff one last.
+        n, stiff = int(element["count"]), element.get("stiff_share", 0.0)
+        rise = element["spread"] * (2.0 * np.arange(n) / max(n - 1, 1) - 1.0) if n > 1 else np.zeros(1)
+        place_of, share = np.arange(n), (1.0 - stiff) * (1.0 + rise) / n
+        K, B = np.full(n, element["stiffness"] / n), np.full(n, (1.0 - stiff) * element["damping"] / n)
+        if stiff > 0.0:
+            place_of, share = np.append(place_of, _MOST), np.append(share, stiff)
+            K, B = np.append(K, element["stiff_stiffness"]), np.append(B, stiff * element["damping"])
+        rough, weight, count = 8.0 * EPS * law.slender, (K / K.sum())[:, None], len(stretch)
         force, slip, place = (np.zeros((count, 2)) for _ in range(3))
         sticks, unsure = np.zeros(count, bool), np.zeros(count, bool)
         blur, stored = np.zeros(count), np.zeros(count)
         fresh, good = history.fresh[stretch.rows], stretch.good
-        K, B = parallel.stiffness, parallel.damping
         z = 1.0 / (B + T * K)
         for k, u in enumerate(step.given):
             if fresh[k]:
                 self._stretched[:], self._blur = 0.0, 0.0
             if good[k]:
-                before = self._stretched[parallel.place]
-                found, rests, near = implicit(law, u + (K * z)[:, None] * before, parallel.share * z)
-                forces = parallel.share[:, None] * found
+                before = self._stretched[place_of]
+                found, rests, near = implicit(law, u + (K * z)[:, None] * before, share * z)
+                forces = share[:, None] * found
                 e = np.where(rests[:, None], before + T * u, z[:, None] * (B[:, None] * before + T * forces))
                 self._blur += rough * float(np.abs(e).max() + T * np.abs(u).max())
                 self._stretched[:] = 0.0
-                self._stretched[parallel.place] = e
+                self._stretched[place_of] = e
                 force[k], sticks[k], unsure[k] = forces.sum(axis=0), rests.all(), near.any()
                 slip[k] = u - (weight * (e - before)).sum(axis=0) / T
                 stored[k] = 0.5 * float((K[:, None] * e**2).sum())
-            place[k], blur[k] = (weight * self._stretched[parallel.place]).sum(axis=0), self._blur
+            place[k], blur[k] = (weight * self._stretched[place_of]).sum(axis=0), self._blur
         # The error bound of the law's force due to the rounding of the velocity.
         if isinstance(law, Isotropic):
             turned = steepness(law, length(step.given))
         else:
             turned = length(level_force(law, step.given * NEAR) - level_force(law, step.given))
             turned = turned + rounding(law.static) * law.slender
-        stiff = float(K.sum() + B.sum() / T)
-        slack = column(stiff * blur + turned + rounding(length(force)))
-        off = column(blur + rounding(length(place))) + slack / stiff
+        steep = float(K.sum() + B.sum() / T)
+        slack = column(steep * blur + turned + rounding(length(force)))
+        off = column(blur + rounding(length(place))) + slack / steep
         equations = [
             equation("friction force", "N", step.force - force, step.force, force, slack=slack),
             equation("displacement", "m", step.stretch - place, step.stretch, place, slack=off),

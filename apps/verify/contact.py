@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.classic import BRISTLE_MODELS, IWAN, RIGID_MODELS, Elements, Momentum, bristle, with_mass, without_mass
+from apps.verify.classic import BRISTLES, IWAN, RIGID_MODELS, Bristle, Elements, Momentum, with_mass, without_mass
 from apps.verify.envelope import History, braking, output_of, velocity_blur
 from apps.verify.findings import Findings
 from apps.verify.laws import Law, NotUnderstood, inclusion, law_of, length, slides_though_it_could_stick
-from apps.verify.models import MODELS, Equation, Step, mobility
+from apps.verify.models import MODELS, Equation, Step, equations, mobility
 from apps.verify.motion import Motions
 from apps.verify.recorded import EPS, MOTION, Stretch, Window
 from apps.verify.scenes import Surface, background
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 _NO_SCENE = (NotUnderstood, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Exceptions that a malformed scene table may cause."""
 
-_CLASSICS = (*RIGID_MODELS, *BRISTLE_MODELS, IWAN)
+_CLASSICS = (*RIGID_MODELS, *BRISTLES, IWAN)
 """Classic models with implemented equations, in addition to A to D."""
 
 
@@ -83,12 +83,12 @@ class Contact:
             return
         step = self._step(stretch, model)
         try:
-            equations = MODELS[model](step, element, self.run.period)
+            found = equations(model, step, element, self.run.period)
             Z = mobility(model, element, self.run.period)
         except (KeyError, ZeroDivisionError) as error:
             self.findings.lack("settings", f"version {stretch.version} of the settings lacks {error} of the element.")
             return
-        self._enter(stretch, equations)
+        self._enter(stretch, found)
         if law is not None:
             self._on_the_law(stretch, law, Z)
         # Store the energy of the element, K |e|^2/2 + M |v|^2/2, and its error bound.
@@ -200,8 +200,8 @@ class Contact:
         try:
             if model == IWAN:
                 found = self._elements.outcome(law, stretch, step, element, T, self.history)
-            elif model in BRISTLE_MODELS:
-                found = bristle(model, law, step, element, T)
+            elif model in BRISTLES:
+                found = BRISTLES[model](Bristle(law, step, element, T))
             elif "mass" in element:
                 masses = self._momentum.masses(stretch, self.history, step, model, element)
                 found = with_mass(model, law, step, element, T, masses, self.run.impedance)
@@ -217,9 +217,9 @@ class Contact:
         words = "the contact is said to stick or not, and the model's rule says otherwise"
         self.findings.where("sticking", stretch.tick, wrong, words)
 
-    def _enter(self, stretch: Stretch, equations: list[Equation]) -> None:
+    def _enter(self, stretch: Stretch, found: list[Equation]) -> None:
         doubt = self.walls.doubt[stretch.rows][:, None]
-        for one in equations:
+        for one in found:
             rule = "law" if one.name == "friction force" else "equations"
             bound = one.bound + doubt if one.unit == "N" else one.bound
             self.findings.residual(rule, one.name, stretch.tick, one.residual, bound, one.unit, one.words, stretch.good)

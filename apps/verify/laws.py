@@ -30,7 +30,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -310,6 +310,36 @@ class Quarters:
 Law = Isotropic | Quarters
 
 
+_LEVELS: dict[str, tuple[tuple[str, ...], Callable[..., Floats]]] = {
+    "viscous": (("force", "viscosity"), lambda s, F, D: F + D * s),
+    "peaked 1": (
+        ("static_force", "kinetic_force", "stribeck_velocity", "viscosity"),
+        lambda s, Fs, Fc, vs, D: Fc + (Fs - Fc) * np.exp(-((s / vs) ** 1)) + D * s,
+    ),
+    "peaked 2": (
+        ("static_force", "kinetic_force", "stribeck_velocity", "viscosity"),
+        lambda s, Fs, Fc, vs, D: Fc + (Fs - Fc) * np.exp(-((s / vs) ** 2)) + D * s,
+    ),
+    "dead zone": (("force", "viscosity", "dead_zone"), lambda s, F, D, w: F + D * np.maximum(s - w, 0.0)),
+}
+"""Levels of isotropic laws at speeds s, (2), (24): names of their parameters, the static level first, and formula."""
+
+_KINDS = {
+    "coulomb": "viscous",
+    "coulomb-viscous": "viscous",
+    "stribeck": "peaked 1",
+    "gaussian-stribeck": "peaked 2",
+    "dead-zone-viscous": "dead zone",
+}
+"""Isotropic laws and their levels."""
+
+_AXES = {
+    "elliptic": ("force_x", "force_x", "force_y"),
+    "asymmetric": ("forward_force", "backward_force", "sideways_force"),
+}
+"""Directional laws and the parameters that are their semi-axes."""
+
+
 def law_of(table: Mapping[str, Any], loose: float = 0.0) -> Law:
     """Return the law of a recorded table, whose parameters may also be arrays, (n,).
 
@@ -325,77 +355,30 @@ def law_of(table: Mapping[str, Any], loose: float = 0.0) -> Law:
     NotUnderstood
         If the law is unknown.
     """
-    name = str(table.get("name", ""))
+    name, source = str(table.get("name", "")), table.get("source")
     exact = name.removesuffix(APPROXIMATE)
+    approximate = exact != name
     try:
-        if isinstance(table.get("source"), str):
-            return _text_law(table)
-        if exact not in _LAWS:
+        if isinstance(source, str):
+            parameters = {key: float(value) for key, value in table.items() if key not in {"name", "source"}}
+            level = functools.partial(levels, source, parameters)
+            at_zero, at_rest = level(np.array([0.0, AT_REST]))
+            static = at_zero if math.isclose(at_zero, at_rest, rel_tol=1e-9, abs_tol=1e-12) else at_rest
+            return Isotropic(float(static), ("text", source, *sorted(parameters.items())), level, loose=TEXT_ROUNDING)
+        if exact not in _KINDS and exact not in _AXES:
             raise NotUnderstood(f"the law {name[:40]!r} is unknown to the verification")
         entries = ((key, value) for key, value in table.items() if key != "name")
-        numbers = {key: value if isinstance(value, np.ndarray) else float(value) for key, value in entries}
-        return replace(_LAWS[exact](numbers, exact != name), loose=loose)
+        p: dict[str, Any] = {k: value if isinstance(value, np.ndarray) else float(value) for k, value in entries}
+        if exact in _AXES:
+            forward, backward, sideways = (p[key] for key in _AXES[exact])
+            axes = forward, backward, sideways
+            return Quarters(axes, p.get("angle", 0.0), p.get("viscosity", 0.0), approximate, loose)
+        names, formula = _LEVELS[_KINDS[exact]]
+        values = [p.get(key, 0.0) if key == "viscosity" and "dead_zone" not in names else p[key] for key in names]
+        identity = (_KINDS[exact], *values, approximate)
+        return Isotropic(values[0], identity, lambda s: formula(s, *values), loose, approximate)
     except (KeyError, TypeError, ValueError) as error:
         raise NotUnderstood(f"the law {name[:40]!r} lacks a parameter, or has a wrong one ({error})") from error
-
-
-def _viscous(p: Mapping[str, Any], approximate: bool) -> Law:
-    """Return the law with the level F + D s; (2), (24)."""
-    F, D = p["force"], p.get("viscosity", 0.0)
-    return Isotropic(F, ("viscous", F, D, approximate), lambda s: F + D * s, approximate=approximate)
-
-
-def _peaked(power: int) -> Callable[[Mapping[str, Any], bool], Law]:
-    """Return a factory of laws with the level F_c + (F_s - F_c) exp(-(s/v_s)^power) + D s."""
-
-    def make(p: Mapping[str, Any], approximate: bool) -> Law:
-        Fc, Fs, vs, D = p["kinetic_force"], p["static_force"], p["stribeck_velocity"], p.get("viscosity", 0.0)
-        identity = (f"peaked {power}", Fc, Fs, vs, D, approximate)
-        return Isotropic(
-            Fs, identity, lambda s: Fc + (Fs - Fc) * np.exp(-((s / vs) ** power)) + D * s, approximate=approximate
-        )
-
-    return make
-
-
-def _dead_zone(p: Mapping[str, Any], approximate: bool) -> Law:
-    """Return the law with the level F + D max(s - w, 0)."""
-    F, D, w = p["force"], p["viscosity"], p["dead_zone"]
-    identity = ("dead zone", F, D, w, approximate)
-    return Isotropic(F, identity, lambda s: F + D * np.maximum(s - w, 0.0), approximate=approximate)
-
-
-def _directional(*axes: str) -> Callable[[Mapping[str, Any], bool], Law]:
-    """Return a factory of laws whose semi-axes are the named parameters."""
-
-    def make(p: Mapping[str, Any], approximate: bool) -> Law:
-        forward, backward, sideways = (p[name] for name in axes)
-        return Quarters((forward, backward, sideways), p.get("angle", 0.0), p.get("viscosity", 0.0), approximate)
-
-    return make
-
-
-_LAWS: dict[str, Callable[[Mapping[str, Any], bool], Law]] = {
-    "coulomb": _viscous,
-    "coulomb-viscous": _viscous,
-    "stribeck": _peaked(1),
-    "gaussian-stribeck": _peaked(2),
-    "dead-zone-viscous": _dead_zone,
-    "elliptic": _directional("force_x", "force_x", "force_y"),
-    "asymmetric": _directional("forward_force", "backward_force", "sideways_force"),
-}
-
-
-def _text_law(table: Mapping[str, Any]) -> Law:
-    source = str(table["source"])
-    values = {key: float(value) for key, value in table.items() if key not in {"name", "source"}}
-
-    def level(speeds: Floats) -> Floats:
-        return levels(source, values, speeds)
-
-    at_zero, at_rest = level(np.array([0.0, AT_REST]))
-    static = at_zero if math.isclose(at_zero, at_rest, rel_tol=1e-9, abs_tol=1e-12) else at_rest
-    return Isotropic(float(static), ("text", source, *sorted(values.items())), level, loose=TEXT_ROUNDING)
 
 
 Pair = tuple[Floats, Floats]

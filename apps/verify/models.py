@@ -21,9 +21,8 @@ reference is not recorded. It is a difference of references c over a period, whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,85 +82,49 @@ class Equation:
 
 
 Element = Mapping[str, float]
-Model = Callable[[Step, Element, float], list[Equation]]
+
+MODELS = ("A", "B", "C", "D")
 
 
-def _mass(step: Step, M: float, T: float, after: Floats, pull: Floats, *, blurred: bool) -> Equation:
-    """Return the residual of M (v_k - v_{k-1})/T - h + f."""
-    residual = M * (after - step.mass_before) / T - pull + step.force
-    bound = rounding(M * after / T, M * step.mass_before / T, pull, step.force)
-    if blurred:
-        bound = bound + 2.0 * M / T * step.blur
-    return Equation(
-        "balance of the mass", "N", "the mass does not move as the force and the friction say", residual, bound
-    )
+def equations(model: str, step: Step, element: Element, T: float) -> list[Equation]:
+    """Return the equations of a model.
 
+    A is a mass on the surface (force in, velocity out), B a mass pulled through a spring and damper (velocity in, force
+    out), C a spring and damper whose end slides (velocity in, force out), and D a mass on the end of model C.
 
-def _spring(step: Step, K: float, B: float, speed: Floats, force: Floats, blur: Any = 0.0) -> Equation:
-    """Return the residual of F - K e_k - B (u_k - v_k)."""
-    v, e = step.velocity, step.stretch
-    residual = force - K * e - B * (speed - v)
-    bound = rounding(force, K * e, K * step.stretch_before, B * speed, B * v) + B * blur
-    return Equation(
-        "spring and damper", "N", "the force is not that of the spring and damper at this displacement", residual, bound
-    )
-
-
-def _displacement(step: Step, T: float, speed: Floats, blur: Any = 0.0) -> Equation:
-    """Return the residual of e_k - e_{k-1} - T (u_k - v_k)."""
-    e, before, v = step.stretch, step.stretch_before, step.velocity
-    residual = e - before - T * (speed - v)
-    bound = rounding(e, before, T * speed, T * v) + T * blur
-    return Equation(
-        "displacement", "m", "the displacement does not go on from that of the tick before", residual, bound
-    )
-
-
-def model_a(step: Step, element: Element, T: float) -> list[Equation]:
-    """Return the equations of model A: a mass on the surface; force in, velocity out."""
-    slides = step.output - step.velocity
-    same = Equation(
-        "velocity of the mass",
-        "m/s",
-        "the output is not the velocity of the contact",
-        slides,
-        rounding(step.output, step.velocity) + step.blur,
-    )
-    words = "a rigid contact has no displacement"
-    rigid = Equation("displacement", "m", words, step.stretch, 0.0 * step.stretch)
-    return [_mass(step, element["mass"], T, step.velocity, step.given, blurred=True), same, rigid]
-
-
-def model_b(step: Step, element: Element, T: float) -> list[Equation]:
-    """Return the equations of model B: a mass pulled through a spring and damper; velocity in, force out."""
-    M, K, B = element["mass"], element["stiffness"], element["damping"]
-    mass = _mass(step, M, T, step.velocity, step.output, blurred=False)
-    solved = rounding((B + T * K) * step.given, K * step.stretch_before)  # rounding in the equation that was solved
-    return [
-        Equation(mass.name, mass.unit, mass.words, mass.residual, mass.bound + solved),
-        _spring(step, K, B, step.given, step.output),
-        _displacement(step, T, step.given),
-    ]
-
-
-def model_c(step: Step, element: Element, T: float) -> list[Equation]:
-    """Return the equations of model C: a spring and damper whose end slides; velocity in, force out."""
+    Raises
+    ------
+    KeyError
+        If a parameter of the element is missing.
+    """
+    v, e, before, blur, found = step.velocity, step.stretch, step.stretch_before, step.blur, []
+    if model != "C":  # M (v_k - v_{k-1})/T - h + f
+        M = element["mass"]
+        after, pull = step.output if model == "D" else v, step.output if model == "B" else step.given
+        residual = M * (after - step.mass_before) / T - pull + step.force
+        bound = rounding(M * after / T, M * step.mass_before / T, pull, step.force) + 2.0 * M / T * blur
+        if model == "B":  # rounding in the equation that was solved
+            solved = element["damping"] + T * element["stiffness"]
+            bound = bound + rounding(solved * step.given, element["stiffness"] * before)
+        words = "the mass does not move as the force and the friction say"
+        found.append(Equation("balance of the mass", "N", words, residual, bound))
+    if model == "A":
+        words, bound = "the output is not the velocity of the contact", rounding(step.output, v) + blur
+        found.append(Equation("velocity of the mass", "m/s", words, step.output - v, bound))
+        return [*found, Equation("displacement", "m", "a rigid contact has no displacement", e, 0.0 * e)]
     K, B = element["stiffness"], element["damping"]
-    same = Equation("output", "N", "the output is not the friction force", step.output - step.force, 0.0 * step.force)
-    return [_spring(step, K, B, step.given, step.force), _displacement(step, T, step.given), same]
-
-
-def model_d(step: Step, element: Element, T: float) -> list[Equation]:
-    """Return the equations of model D: a mass on the end of model C; force in, velocity out."""
-    M, K, B = element["mass"], element["stiffness"], element["damping"]
-    return [
-        _mass(step, M, T, step.output, step.given, blurred=True),
-        _spring(step, K, B, step.output, step.force, step.blur),
-        _displacement(step, T, step.output, step.blur),
-    ]
-
-
-MODELS: dict[str, Model] = {"A": model_a, "B": model_b, "C": model_c, "D": model_d}
+    u, force = step.output if model == "D" else step.given, step.output if model == "B" else step.force
+    residual = force - K * e - B * (u - v)
+    bound = rounding(force, K * e, K * before, B * u, B * v) + B * blur
+    words = "the force is not that of the spring and damper at this displacement"
+    found.append(Equation("spring and damper", "N", words, residual, bound))
+    residual, bound = e - before - T * (u - v), rounding(e, before, T * u, T * v) + T * blur
+    words = "the displacement does not go on from that of the tick before"
+    found.append(Equation("displacement", "m", words, residual, bound))
+    if model == "C":
+        words = "the output is not the friction force"
+        found.append(Equation("output", "N", words, step.output - step.force, 0.0 * step.force))
+    return found
 
 
 def mobility(model: str, element: Element, T: float) -> float:

@@ -314,8 +314,8 @@ class Stretch:
         The window.
     start, stop, rows : int, int, slice
         Range of rows.
-    version : int
-        Version of the settings.
+    version, settings : int, dict
+        Version of the settings, and the settings; empty if the journal lacks them.
     segment : int
         Number of changes of the settings before this stretch.
     good, reference, last : array
@@ -324,7 +324,7 @@ class Stretch:
 
     def __init__(self, run: Window, start: int, stop: int, version: int, segment: int) -> None:
         self.run, self.start, self.stop, self.version, self.segment = run, start, stop, version, segment
-        self.rows = slice(start, stop)
+        self.rows, self.settings = slice(start, stop), run.journal.get(version, {})
         self.good, self.reference, self.last = run.good[self.rows], run.reference[self.rows], run.last[self.rows]
         self._kept: dict[tuple[str, int], Array] = {}
         self.tick: Array = self["tick"]
@@ -346,8 +346,3 @@ class Stretch:
                 values = np.concatenate((missing, values))
             self._kept[name, ticks] = values
         return self._kept[name, ticks]
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Settings of the stretch."""
-        return self.run.journal[self.version]

@@ -178,21 +178,17 @@ def _pattern(texture: Mapping[str, Any], places: Floats) -> Floats:
     u = own - cell
     u = u * u * (3.0 - 2.0 * u)
     j, i = (np.mod(cell[:, k], TILE).astype(int) for k in range(2))
-    tile = _tile(int(texture.get("seed", 1)))
-    corners = [[tile[(i + down) % TILE, (j + right) % TILE] for right in range(2)] for down in range(2)]
-    rows = [one + u[:, 0] * (other - one) for one, other in corners]
-    return np.asarray(rows[0] + u[:, 1] * (rows[1] - rows[0]))
-
-
-def _tile(seed: int) -> Floats:
-    """Return the noise tile by rows: SplitMix64 from a seed, the upper 53 bits scaled to -1 to 1."""
-    most, values = 2**64, []
+    # The noise tile by rows: SplitMix64 from a seed, the upper 53 bits scaled to -1 to 1.
+    seed, most, values = int(texture.get("seed", 1)), 2**64, []
     for k in range(1, TILE * TILE + 1):
         z = (seed + k * 0x9E3779B97F4A7C15) % most
         z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % most
         z = (z ^ z >> 27) * 0x94D049BB133111EB % most
         values.append(((z ^ z >> 31) >> 11) / 2.0**52 - 1.0)
-    return np.array(values).reshape(TILE, TILE)
+    tile = np.array(values).reshape(TILE, TILE)
+    corners = [[tile[(i + down) % TILE, (j + right) % TILE] for right in range(2)] for down in range(2)]
+    rows = [one + u[:, 0] * (other - one) for one, other in corners]
+    return np.asarray(rows[0] + u[:, 1] * (rows[1] - rows[0]))
 
 
 def _share(image: Mapping[str, Any], places: Floats, border: float) -> Floats:

@@ -20,7 +20,6 @@ corners form a face. The depths of the faces are combined in the order of the co
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -99,7 +98,12 @@ def _polygon(corners: Floats, points: Floats) -> Depth:
     for a, b in itertools.pairwise(starts):
         rows, least = np.arange(len(points)), a + distance[:, a:b].argmin(axis=1)
         faces.append((distance[rows, least], away[rows, least]))
-    depth, gradient = functools.reduce(_together, faces)
+    depth, gradient = faces[0]
+    for other, slope in faces[1:]:
+        h = np.clip(1.0 - np.abs(depth - other) / WIDTH, 0.0, None)
+        share = np.where(other >= depth, h / 2.0, 1.0 - h / 2.0)[:, None]
+        depth = np.minimum(depth, other) - WIDTH / 4.0 * h**2
+        gradient = (1.0 - share) * gradient + share * slope
     box = (points < corners.min(axis=0) + _OUTSIDE) | (points > corners.max(axis=0) - _OUTSIDE)
     far = box.any(axis=1)
     return np.where(far, _OUTSIDE, depth), np.where(far[:, None], 0.0, gradient)
@@ -130,14 +134,6 @@ def _inside(corners: Floats, points: Floats) -> NDArray[np.bool_]:
         turns += (a[1] <= points[:, 1]) & (b[1] > points[:, 1]) & left
         turns -= (a[1] > points[:, 1]) & (b[1] <= points[:, 1]) & ~left
     return np.asarray(turns != 0)
-
-
-def _together(one: Depth, other: Depth) -> Depth:
-    """Blend the depths of two faces."""
-    (a, slope_a), (b, slope_b) = one, other
-    h = np.clip(1.0 - np.abs(a - b) / WIDTH, 0.0, None)
-    share = np.where(b >= a, h / 2.0, 1.0 - h / 2.0)[:, None]
-    return np.minimum(a, b) - WIDTH / 4.0 * h**2, (1.0 - share) * slope_a + share * slope_b
 
 
 _AT_ONCE = 20_000
