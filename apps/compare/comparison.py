@@ -117,7 +117,8 @@ class Comparison:
         impedance = first.metadata.get("device", {}).get("causality") == Causality.IMPEDANCE
         units = {**ROW_UNITS, "command": "N" if impedance else "m"}
         differences = [Difference(name, units[name], 0.0, 0.0, None) for name in COMPARED]
-        count, squares, finite = 0, [0.0] * len(COMPARED), [0] * len(COMPARED)
+        count, finite = 0, [0] * len(COMPARED)
+        squares, largest = [0.0] * len(COMPARED), [0.0] * len(COMPARED)
         for one, other in _pairs(first, second):
             count += len(one)
             for k, found in enumerate(differences):
@@ -130,10 +131,10 @@ class Comparison:
                 distance = distance[np.isfinite(distance)]
                 squares[k] += float(np.sum(distance**2))
                 finite[k] += len(distance)
-                found.largest = float(np.max(distance, initial=found.largest))
+                largest[k] = float(np.max(distance, initial=largest[k]))
         for k, found in enumerate(differences):
             if finite[k]:
-                found.rms = math.sqrt(squares[k] / finite[k])
+                found.rms, found.largest = math.sqrt(squares[k] / finite[k]), largest[k]
             elif found.first_tick is not None:
                 found.rms = found.largest = None
         mine, its = (dict(_flat(recording.metadata.get("configuration", {}))) for recording in (first, second))

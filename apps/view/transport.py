@@ -193,8 +193,8 @@ class OverviewStrip(QtWidgets.QWidget):
         painter.setPen(QtGui.QColor(theme.faint))
         painter.setFont(font(8))
         duration = self._rows / self._rate
-        room = px(_APART) * duration / max(self.width(), 1)
-        step = next((step for step in _STEPS if step >= room), _STEPS[-1])
+        least = px(_APART) * duration / max(self.width(), 1)
+        step = next((step for step in _STEPS if step >= least), _STEPS[-1])
         for second in range(0, int(duration) + 1, step):  # labels of the time axis in h:min:s
             words = clock(second).removesuffix(".0")
             x, width = self._x_of(round(second * self._rate)), painter.fontMetrics().horizontalAdvance(words)
