@@ -243,12 +243,12 @@ def test_hostile_messages_are_refused(tmp_path):
     with controlled(tmp_path, "--hand", "minimum-jerk") as (application, address):
         client, other = opened(address), opened(address)
         memory, replies = memory_of(application.application.pid), 0
-        for _ in range(2000):
+        for _ in range(600):
             client.socket.send(hostile(generator))
             reply = json.loads(client.socket.recv(timeout=30))
             assert reply["ok"] or reply["error"], reply
             replies += not reply["ok"]
-        assert replies > 1500
+        assert replies > 450
         assert memory_of(application.application.pid) - memory < 50e6
         with pytest.raises(ConnectionClosed):
             other.socket.send("x" * (MAX_BYTES + 1))
@@ -262,7 +262,7 @@ def test_client_that_does_not_read_delays_nobody(tmp_path):
         client, slow = opened(address), opened(address)
         slow.socket.send(json.dumps({"id": 1, "verb": "subscribe", "interval": 0.01}))
         begun = time.monotonic()
-        while time.monotonic() - begun < 3.0:
+        while time.monotonic() - begun < 2.0:
             client.result("latest", seconds=0.05)
         assert finished(client, application).metadata["certificate"]["longest_gap_us"] < 0.5e6
 
