@@ -44,7 +44,8 @@ class SessionClient:
     """Requests to a session, and its rows.
 
     The rows are read from shared memory; requests go through a pipe. The client cannot delay a tick. Several threads
-    may use one client.
+    may use one client. In the examples, ``session`` is a new session of the device ``virtual-joystick`` with the hand
+    ``minimum-jerk`` and ``clock="off"``.
 
     Parameters
     ----------
@@ -92,13 +93,26 @@ class SessionClient:
 
     @property
     def status(self) -> str:
-        """``running``, or the end of the run: ``completed``, ``stopped``, ``interrupted`` or ``fault``."""
+        """``running``, or the end of the run: ``completed``, ``stopped``, ``interrupted`` or ``fault``.
+
+        Examples
+        --------
+        >>> session.status
+        'running'
+        """
         self._poll(0.0)
         return RUNNING if self._ended is None else self._ended.reason
 
     @property
     def tick(self) -> int:
-        """Number of the newest tick."""
+        """Number of the newest tick.
+
+        Examples
+        --------
+        >>> session.advance(0.25)
+        >>> session.tick
+        250
+        """
         return int(self._newest["tick"])
 
     @property
@@ -108,12 +122,28 @@ class SessionClient:
 
     @property
     def recording(self) -> Recording:
-        """The recording; it is complete after the end of the run."""
+        """The recording; it is complete after the end of the run.
+
+        Examples
+        --------
+        >>> session.advance(0.5)
+        >>> session.stop()
+        >>> session.recording.rows["tick"][-1] >= 500
+        np.True_
+        """
         return Recording(self.folder)
 
     @property
     def certificate(self) -> dict[str, Any] | None:
-        """Timing certificate of the run; None before its end."""
+        """Timing certificate of the run; None before its end.
+
+        Examples
+        --------
+        >>> session.advance(0.5)
+        >>> session.stop()
+        >>> session.certificate["fit"]
+        True
+        """
         if self.status == RUNNING:
             return None
         certificate: dict[str, Any] = self.recording.metadata["certificate"]
@@ -121,20 +151,42 @@ class SessionClient:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Summary of the run, with the keys of ``haptics run --json``; empty before its end."""
+        """Summary of the run, with the keys of ``haptics run --json``; empty before its end.
+
+        Examples
+        --------
+        >>> session.stop()
+        >>> session.summary["reason"]
+        'stopped'
+        """
         self._poll(0.0)
         return {} if self._ended is None else self._ended.summary
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def latest(self, seconds: float) -> Rows:
-        """Return the rows of the last `seconds` [s]: a structured array (n,) with the columns of a recording."""
+        """Return the rows of the last `seconds` [s]: a structured array (n,) with the columns of a recording.
+
+        Examples
+        --------
+        >>> session.advance(0.5)
+        >>> session.latest(0.1)["position"].shape
+        (100, 2)
+        """
         return self.since(self.tick - round(seconds * self.rate) + 1)
 
     def since(self, tick: int) -> Rows:
         """Return the rows from number `tick` on: a structured array (n,) with the columns of a recording.
 
         Rows that are no longer in the shared memory, which holds 16 s at 1 kHz, are read from the recording.
+
+        Examples
+        --------
+        >>> tick = session.configure(law="stribeck")
+        >>> session.advance(0.2)
+        >>> rows = session.since(tick)
+        >>> (len(rows), int(rows["settings_version"][0]))
+        (200, 1)
         """
         trace, count = self._ring, self._ring.count
         low = oldest = max(count - trace.capacity + 1, 0)
@@ -157,6 +209,12 @@ class SessionClient:
         ------
         ConfigurationError
             If pandas is not installed.
+
+        Examples
+        --------
+        >>> session.advance(0.2)
+        >>> float(session.to_frame()["time_s"].iloc[-1])
+        0.2
         """
         try:
             import pandas
@@ -197,6 +255,12 @@ class SessionClient:
             If a setting is wrong; nothing was changed.
         DeviceFault
             If the run has failed.
+
+        Examples
+        --------
+        >>> session.advance(0.1)
+        >>> session.configure(law=haptics.Coulomb(2.0), element={"stiffness": 3000.0})
+        101
         """
         tables = tables_of(law, element, model, scene)
         reopen = gate and self._gate_open
@@ -222,12 +286,28 @@ class SessionClient:
             self._require_running()
 
     def gate(self, open: bool) -> None:  # noqa: A002
-        """Fade the output in (`open`) or out."""
+        """Fade the output in (`open`) or out.
+
+        Examples
+        --------
+        >>> session.gate(open=False)
+        >>> session.advance(0.1)
+        >>> float(session.latest(0.01)["gate"].max())
+        0.0
+        """
         self._request("gate", open=bool(open))
         self._gate_open = bool(open)
 
     def mark(self, marker: int) -> None:
-        """Set the column ``marker`` of all rows from the next tick on, for example to the number of the trial."""
+        """Set the column ``marker`` of all rows from the next tick on, for example to the number of the trial.
+
+        Examples
+        --------
+        >>> session.mark(7)
+        >>> session.advance(0.1)
+        >>> int(session.latest(0.01)["marker"][-1])
+        7
+        """
         if not isinstance(marker, int | np.integer) or not -(2**63) <= marker < 2**63:
             raise ConfigurationError(f"mark: {marker!r}; must be an integer of 64 bits.")
         self._request("mark", marker=int(marker))
@@ -241,6 +321,12 @@ class SessionClient:
             If the session follows the wall clock: use `wait`.
         DeviceFault
             If the run has failed.
+
+        Examples
+        --------
+        >>> session.advance(1.0)
+        >>> session.time
+        1.0
         """
         if not math.isfinite(seconds) or seconds < 0.0:
             raise ConfigurationError(f"seconds = {seconds!r}: must be finite, and at least 0.")
@@ -257,6 +343,12 @@ class SessionClient:
         """Wait until `seconds` [s] of the session have passed, or the run has ended.
 
         A session in simulated time is advanced by this time.
+
+        Examples
+        --------
+        >>> session.wait(0.5)
+        >>> session.tick
+        500
         """
         if self._simulated:
             self.advance(seconds)
@@ -285,9 +377,7 @@ class SessionClient:
 
         Examples
         --------
-        >>> import haptics
-        >>> with haptics.open_session("virtual-joystick", hand="minimum-jerk", clock="off") as session:
-        ...     tick = session.wait_until(lambda rows: abs(rows["position"][:, 0]) > 0.01, timeout=5.0)
+        >>> tick = session.wait_until(lambda rows: abs(rows["velocity"][:, 0]) > 0.01, timeout=5.0)
         >>> tick is not None
         True
         """
@@ -317,6 +407,11 @@ class SessionClient:
         -------
         (button, tick) or None
             Bit number of the button, from 1 on, and the tick.
+
+        Examples
+        --------
+        >>> print(session.wait_for_button(timeout=0.5))
+        None
         """
         held = int(self._newest["buttons"]) | DEAD_MAN_BUTTON
         pressed = 0

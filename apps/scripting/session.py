@@ -102,8 +102,8 @@ def open_session(
     ...     session.advance(0.5)
     >>> tick
     501
-    >>> len(session.recording)
-    1001
+    >>> session.recording.rows["settings_version"][[500, 501]]
+    array([0, 1])
     """
     from apps.settings.config import TABLES, assign, read_file
 
@@ -161,6 +161,12 @@ class ScriptSession(SessionClient):
         ------
         DeviceFault
             If the run has failed.
+
+        Examples
+        --------
+        >>> session.stop()
+        >>> session.status
+        'stopped'
         """
         self._poll(0.0)
         if self._ended is None:

@@ -14,10 +14,10 @@ import pytest
 
 import devices
 from devices.common import driver as drivers
+from devices.common.plane import APPROACH
 from devices.emulators import inverse3
 from devices.emulators.hapi import HapiBoard
 from devices.inverse3 import exchange
-from devices.common.plane import APPROACH
 from devices.pantograph.mechanisms import MECHANISMS
 from haptics import Coulomb, MasslessImpedance, Servo
 from haptics.clock import Clock, WallClock, cancelled_by

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import haptics
+from apps.scripting import client, session
 from apps.verification import examine
 from haptics.errors import RecordingError
 from haptics.recording.checks import OK
@@ -32,6 +34,21 @@ def simulated(tmp_path):
 def require_clean(recording):
     found = examine(recording)
     assert (found.mismatches, found.verdict) == (0, OK), found.findings
+
+
+def examples():
+    """Return the examples of all docstrings of the scripting interface."""
+    found = [example for module in (client, session) for example in doctest.DocTestFinder().find(module)]
+    return [pytest.param(example, id=example.name) for example in found if example.examples]
+
+
+@pytest.mark.parametrize("example", examples())
+def test_example_of_a_docstring(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with haptics.open_session("virtual-joystick", hand="minimum-jerk", clock="off") as session:
+        example.globs = {"haptics": haptics, "np": np, "session": session}
+        result = doctest.DocTestRunner().run(example)
+    assert (result.failed, result.attempted > 0) == (0, True)
 
 
 def test_steps_changes_and_marks_hold_from_the_next_tick(simulated):
