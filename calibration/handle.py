@@ -1,6 +1,6 @@
 r"""Identification of the bias of a force sensor and of the handle's mass and centre from poses at rest.
 
-At rest the sensor shows the wrench, in its axes (`devices.arm.sensors.mounting` has the inverse),
+At rest the sensor shows the wrench, in its axes (`devices.arm.sensors.force_sensor` has the inverse),
 
 .. math::
     F = b_F + m\,u, \qquad \tau = b_\tau + (m c) \times u

@@ -25,7 +25,7 @@ from devices.arm.mechanics.drive import Drive, Motor
 from devices.arm.mechanics.dynamics import FiveBarLinks, TwoLinks
 from devices.arm.mechanics.linkage import PlacedLinkage
 from devices.arm.mechanics.plant import Surface, new_plant
-from devices.arm.sensors.mounting import STANDARD_GRAVITY
+from devices.arm.sensors.force_sensor import STANDARD_GRAVITY
 from devices.common.friction import read_joint_friction
 from devices.common.linkage import FiveBar
 from haptics import Law, Stribeck

@@ -11,11 +11,9 @@ import numpy as np
 
 from devices.arm.body import ArmBody
 from devices.arm.motors.settings import Demands, DriveGains, OdriveSettings
-from devices.arm.sensors.ati import AtiSettings, AtiWire
-from devices.arm.sensors.force_sensor import ForceSensor, Wire
-from devices.arm.sensors.mounting import STANDARD_GRAVITY, SensorSettings
-from devices.arm.sensors.onrobot import OnRobotSettings, OnRobotWire
+from devices.arm.sensors.force_sensor import STANDARD_GRAVITY, ForceSensor, SensorSettings, Wire
 from devices.arm.sensors.optoforce import OptoForceSettings, OptoForceWire
+from devices.arm.sensors.rdt import AtiSettings, AtiWire, OnRobotSettings, OnRobotWire
 from devices.arm.servo.linear import DrivenArm, Grip, least_mass
 from devices.arm.servo.settings import ServoSettings
 from devices.common.settings import RunSettings, Workspace

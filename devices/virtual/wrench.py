@@ -9,7 +9,7 @@ a point mass m at :math:`c` in the axes of the sensor, and the hand pulls at it 
 
 with the acceleration a of the handle and the rotation R of the sensor. The output is the load plus a bias, a slow drift
 (a random walk) and white noise, with quantisation and a limited range. The hand force (`hand_force`) is computed as for
-a real sensor (`devices.arm.sensors.mounting`): output minus tare minus weight. The inertial force is not removed.
+a real sensor (`devices.arm.sensors.force_sensor`): output minus tare minus weight. The inertial force is not removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.arm.sensors.mounting import STANDARD_GRAVITY, turn
+from devices.arm.sensors.force_sensor import STANDARD_GRAVITY, turn
 from devices.common.kernels import quantise
 from devices.virtual.noise import NOISE_FIELDS, normal_pair
 from haptics.errors import ConfigurationError

@@ -12,7 +12,7 @@ import devices
 from calibration.handle import BIASES, CENTRES, MASS, NAMES, RestingWrenches, identify_handle
 from calibration.motions import Mover
 from calibration.motions.arm import PoseMeasurement, Poses, plan_poses
-from devices.arm.sensors.mounting import STANDARD_GRAVITY, Mounting, SensorSettings, turn
+from devices.arm.sensors.force_sensor import STANDARD_GRAVITY, Mounting, SensorSettings, turn
 from haptics import Clock
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault

@@ -181,7 +181,7 @@ OTHER_WRITES = {
     "devices/joystick/streaming.py": "reports, to a session",
     "devices/joystick/usb/libusb.py": "reports, to a device of pyusb",
     "devices/arm/motors/native.py": "packets, to the pipes of a drive",
-    "devices/arm/motors/rounds.py": "lines, to the serial port of a drive",
+    "devices/arm/motors/odrive.py": "lines, to the serial port of a drive",
     "devices/arm/motors/usb.py": "packets, to a device of pyusb",
 }
 """Files that call a ``write`` with one argument of something else."""

@@ -202,19 +202,40 @@ class CanRounds(Rounds):
         """See `Rounds.set_wake_callback`."""
         self._line.wake = wake
 
-    def exchange(self, command: Command, *, alive: bool) -> Answer:
+    def exchange(self, command: Command | None, *, alive: bool = False, timeout: float = 0.0) -> Answer:
         """Send the command as a CAN frame per axis and return the latest messages.
 
         See `Rounds.exchange`. A stop is sent only once, so that it does not feed the watchdogs.
         """
-        now = time.perf_counter()
-        if alive and (command is not self._sent or now >= self._next):
+        line, oldest = self._line, timeout or self._timeout
+        begin = now = time.perf_counter()
+        if command is None:
+            line.wait(lambda: all(line.latest(node, bus.ESTIMATES).time >= begin for node in line.nodes), oldest)
+        elif alive and (command is not self._sent or now >= self._next):
             self._send(command, now)
             self._sent, self._next, self._stop_sent = command, now + REPEAT, False
         elif not alive and not self._stop_sent:
             self._send((*command[:2], 0.0, 0.0, 0.0, 0.0), now)
             self._stop_sent = True
-        return self._latest_reply(self._timeout)
+        line.raise_fault()
+        now = time.perf_counter()
+        found, when = [], now
+        name, value = "axis0.current_state", stage.CLOSED_LOOP
+        for axis in reversed(AXES):
+            node = line.nodes[axis]
+            estimates, beat = line.latest(node, bus.ESTIMATES), line.latest(node, bus.HEARTBEAT)
+            numbers, state = signals(bus.ESTIMATES, estimates.data), signals(bus.HEARTBEAT, beat.data)
+            late = estimates.time < now - oldest or beat.time < now - _HEARTBEAT_AGE
+            if numbers is None or state is None or late:
+                raise line.no_reply(node)
+            if state[0]:
+                name, value = f"axis{axis}.error", state[0]
+            elif state[1] != stage.CLOSED_LOOP:
+                name, value = f"axis{axis}.current_state", state[1]
+            found.append(numbers)
+            when = min(when, estimates.time)
+        (two, two_speed), (one, one_speed) = found
+        return Answer(when, (one, two, one_speed, two_speed), name, value)
 
     def _send(self, command: Command, now: float) -> None:
         """Send a command; tolerate a full send queue for as long as a missing reply.
@@ -235,12 +256,6 @@ class CanRounds(Rounds):
             if error.trouble is not Trouble.TIMEOUT or now - self._send_failed > self._timeout:
                 raise
 
-    def poll(self, timeout: float) -> Answer:
-        """See `Rounds.poll`."""
-        line, begin = self._line, time.perf_counter()
-        line.wait(lambda: all(line.latest(node, bus.ESTIMATES).time >= begin for node in line.nodes), timeout)
-        return self._latest_reply(timeout)
-
     def invalidate(self) -> None:
         """See `Rounds.invalidate`."""
         self._sent, self._stop_sent = None, False
@@ -254,28 +269,6 @@ class CanRounds(Rounds):
         for node in self._line.nodes:
             with contextlib.suppress(TransferError):
                 self._line.send(*bus.idle_frames(node))
-
-    def _latest_reply(self, oldest: float) -> Answer:
-        """Return the latest messages; raise `TransferError` if they are older than `oldest` [s]."""
-        self._line.raise_fault()
-        now = time.perf_counter()
-        found, when = [], now
-        name, value = "axis0.current_state", stage.CLOSED_LOOP
-        for axis in reversed(AXES):
-            node = self._line.nodes[axis]
-            estimates, beat = self._line.latest(node, bus.ESTIMATES), self._line.latest(node, bus.HEARTBEAT)
-            numbers, state = signals(bus.ESTIMATES, estimates.data), signals(bus.HEARTBEAT, beat.data)
-            late = estimates.time < now - oldest or beat.time < now - _HEARTBEAT_AGE
-            if numbers is None or state is None or late:
-                raise self._line.no_reply(node)
-            if state[0]:
-                name, value = f"axis{axis}.error", state[0]
-            elif state[1] != stage.CLOSED_LOOP:
-                name, value = f"axis{axis}.current_state", state[1]
-            found.append(numbers)
-            when = min(when, estimates.time)
-        (two, two_speed), (one, one_speed) = found
-        return Answer(when, (one, two, one_speed, two_speed), name, value)
 
 
 # --- checks at opening ------------------------------------------------------------------------------------------------

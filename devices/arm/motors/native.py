@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from devices.arm.motors.stage import ATTEMPTS, PATIENCE
 from devices.arm.motors.usb import AGAIN, Pipes, Unsent
@@ -64,11 +64,6 @@ def checksum(data: bytes, start: int) -> int:
     for byte in data:
         value = (value << 8 & 0xFFFF) ^ _REMAINDERS[value >> 8 ^ byte]
     return value
-
-
-def sequence_number(count: int) -> int:
-    """Return the sequence number of request number `count`; it repeats after 128 requests."""
-    return count & 0x7FFF | _NOT_TEXT
 
 
 def request(
@@ -162,12 +157,15 @@ class Line:
         self._reader = threading.Thread(target=self._read_on, name="odrive reader", daemon=True)
         self._reader.start()
 
-    def post(self, endpoint: int, payload: bytes = b"") -> None:
-        """Write without a reply, which may work when reading fails; raise `TransferError` on failure."""
-        self._count += 1
-        self._send(sequence_number(self._count), endpoint, payload, 0, acknowledged=False)
-
-    def request(self, endpoint: int, payload: bytes = b"", length: int = 0, least: int | None = None) -> Ticket:
+    def request(
+        self,
+        endpoint: int,
+        payload: bytes = b"",
+        length: int = 0,
+        least: int | None = None,
+        *,
+        acknowledged: bool = True,
+    ) -> Ticket:
         """Send a request that writes, reads or both, and return its ticket.
 
         Parameters
@@ -180,18 +178,26 @@ class Line:
             Number of bytes to read.
         least : int, optional
             Minimum length of a valid reply; by default `length`.
+        acknowledged : bool
+            Whether to request a reply. Writing without a reply may work when reading fails.
 
         Raises
         ------
         TransferError
             If it cannot be sent.
         """
-        if self._fault is not None:
+        if acknowledged and self._fault is not None:
             raise self._fault
-        self._count += 1
-        ticket = Ticket(sequence_number(self._count), length if least is None else least)
-        self._waiting.append(ticket)
-        self._send(ticket.sequence, endpoint, payload, length, acknowledged=True)
+        self._count += 1  # the number repeats after 128 requests
+        ticket = Ticket(self._count & 0x7FFF | _NOT_TEXT, length if least is None else least)
+        if acknowledged:
+            self._waiting.append(ticket)
+        trailer = self.trailer if endpoint != TABLE else _TABLE_TRAILER
+        packet = request(ticket.sequence, endpoint, payload, length, trailer, acknowledged=acknowledged)
+        if self._held is None:
+            self._write(packet)
+        else:
+            self._held.append(packet)
         return ticket
 
     @contextlib.contextmanager
@@ -259,14 +265,6 @@ class Line:
         finally:
             self._pipes.close()
 
-    def _send(self, sequence: int, endpoint: int, payload: bytes, length: int, *, acknowledged: bool) -> None:
-        trailer = self.trailer if endpoint != TABLE else _TABLE_TRAILER
-        packet = request(sequence, endpoint, payload, length, trailer, acknowledged=acknowledged)
-        if self._held is None:
-            self._write(packet)
-        else:
-            self._held.append(packet)
-
     def _write(self, *data: bytes) -> None:
         try:
             self._pipes.write(*data)
@@ -284,23 +282,18 @@ class Line:
                     for ticket in list(self._waiting):
                         ticket.settle(None)
                     continue
-                if packet is not None:
-                    self._deliver(packet)
+                answer = response(packet) if packet is not None else None
+                waiting = [ticket.sequence for ticket in list(self._waiting)]
+                if answer is not None and answer[0] in waiting:
+                    for _ in range(waiting.index(answer[0])):  # earlier requests will not be answered
+                        self._waiting.popleft()
+                    self._waiting.popleft().settle(answer[1])
+                elif packet is not None:
+                    self.unmatched += 1
         except TransferError as error:
             self._fault = error
             for ticket in list(self._waiting):
                 ticket.settle(None)
-
-    def _deliver(self, packet: bytes) -> None:
-        """Assign a reply to its ticket, and discard earlier tickets, which will not be answered."""
-        answer = response(packet)
-        for place, ticket in enumerate(list(self._waiting)):
-            if answer is not None and ticket.sequence == answer[0]:
-                for _ in range(place + 1):
-                    self._waiting.popleft()
-                ticket.settle(answer[1])
-                return
-        self.unmatched += 1
 
 
 def wait_all(line: Line, tickets: list[Ticket], timeout: float) -> list[bytes]:
@@ -323,8 +316,6 @@ def wait_all(line: Line, tickets: list[Ticket], timeout: float) -> list[bytes]:
 Value = float | int | bool
 """Value of a property."""
 
-_E = TypeVar("_E")
-
 # Format for `struct` by type name.
 _FORMS = {
     "float": "<f",
@@ -340,7 +331,9 @@ _LONGEST = 1 << 20  # maximum length of a table [byte]
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Property of a drive.
+    """Property or function of a drive.
+
+    To call a function, write its inputs, then write to its own address, then read its outputs.
 
     Attributes
     ----------
@@ -349,21 +342,16 @@ class Endpoint:
     number : int
         Address.
     form : struct.Struct
-        Format of its value.
+        Format of its value; empty for a function.
+    inputs, outputs : tuple of Endpoint
+        Arguments and results of a function.
     """
 
     name: str
     number: int
     form: struct.Struct
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """Function of a drive: write the inputs, then write to `number`, then read the outputs."""
-
-    number: int
-    inputs: tuple[Endpoint, ...]
-    outputs: tuple[Endpoint, ...]
+    inputs: tuple[Endpoint, ...] = ()
+    outputs: tuple[Endpoint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,15 +362,12 @@ class Table:
     ----------
     checksum : int
         Trailer of requests to the endpoints.
-    properties : mapping of str to Endpoint
-        Properties by name.
-    functions : mapping of str to Function
-        Functions by name.
+    endpoints : mapping of str to Endpoint
+        Properties by name, and functions by name with parentheses: ``"clear_errors()"``.
     """
 
     checksum: int
-    properties: Mapping[str, Endpoint]
-    functions: Mapping[str, Function]
+    endpoints: Mapping[str, Endpoint]
 
 
 def identification(text: bytes) -> int:
@@ -399,42 +384,34 @@ def parse_table(text: bytes) -> Table:
     DeviceOpenError
         If the text is not a table of endpoints.
     """
-    properties: dict[str, Endpoint] = {}
-    functions: dict[str, Function] = {}
+    endpoints: dict[str, Endpoint] = {}
     try:
-        _collect(json.loads(text), "", properties, functions)
+        _collect(json.loads(text), "", endpoints)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DeviceOpenError(
             f"the drive's table of endpoints cannot be understood ({error}): is its firmware 0.5?"
         ) from error
-    return Table(checksum(text, _TABLE_TRAILER), properties, functions)
+    return Table(checksum(text, _TABLE_TRAILER), endpoints)
 
 
-def _collect(
-    members: list[dict[str, Any]], prefix: str, properties: dict[str, Endpoint], functions: dict[str, Function]
-) -> None:
+def _collect(members: list[dict[str, Any]], prefix: str, endpoints: dict[str, Endpoint]) -> None:
     for member in members:
         kind, name = member["type"], f"{prefix}{member['name']}"
         if kind == "object":
-            _collect(member["members"], f"{name}.", properties, functions)
+            _collect(member["members"], f"{name}.", endpoints)
         elif kind == "function":
-            ends = (tuple(_endpoint(e, f"{name}.") for e in member.get(key, ())) for key in ("inputs", "outputs"))
-            functions[name] = Function(_address(member, name), *ends)
+            endpoints[f"{name}()"] = _endpoint(member, prefix)
         elif kind in _FORMS:
-            properties[name] = _endpoint(member, prefix)
+            endpoints[name] = _endpoint(member, prefix)
 
 
 def _endpoint(member: dict[str, Any], prefix: str) -> Endpoint:
-    name = f"{prefix}{member['name']}"
-    return Endpoint(name, _address(member, name), struct.Struct(_FORMS[member["type"]]))
-
-
-def _address(member: dict[str, Any], name: str) -> int:
-    """Return the address in a member of the table; raise `ValueError` if it is invalid."""
-    number = member["id"]
+    """Return the endpoint of a member of the table; raise `ValueError` if its address is invalid."""
+    name, number, kind = f"{prefix}{member['name']}", member["id"], member["type"]
     if type(number) is not int or not 0 <= number <= _HIGHEST:
         raise ValueError(f"{name} has the address {str(number)[:20]}")
-    return number
+    ends = (tuple(_endpoint(e, f"{name}.") for e in member.get(key, ())) for key in ("inputs", "outputs"))
+    return Endpoint(name, number, struct.Struct("" if kind == "function" else _FORMS[kind]), *ends)
 
 
 def fetch(version: int, page: Callable[[int], bytes], folder: Path | None) -> Table:
@@ -510,43 +487,35 @@ class Drive:
     def __init__(self, line: Line, table: Table) -> None:
         self.line, self.table = line, table
 
-    def property(self, name: str) -> Endpoint:
-        """Return the endpoint of a property."""
-        return _find(self.table.properties, name, name)
-
-    def function(self, name: str) -> Function:
-        """Return the endpoints of a function."""
-        return _find(self.table.functions, name, f"{name}()")
+    def find(self, name: str) -> Endpoint:
+        """Return the endpoint of a property, or of a function with ``()`` after its name."""
+        if name not in self.table.endpoints:
+            raise DeviceOpenError(
+                f"the drive has no {name}: this driver is for firmware 0.5.2 to 0.5.6; update it with the maker's tool."
+            )
+        return self.table.endpoints[name]
 
     def get(self, name: str | Endpoint) -> Any:
         """Return the value of a property."""
-        endpoint = self.property(name) if isinstance(name, str) else name
+        endpoint = self.find(name) if isinstance(name, str) else name
         return endpoint.form.unpack(self.line.operate(endpoint.number, b"", endpoint.form.size))[0]
 
     def set(self, name: str | Endpoint, value: Value) -> None:
         """Write a property and wait for the acknowledgement."""
-        endpoint = self.property(name) if isinstance(name, str) else name
+        endpoint = self.find(name) if isinstance(name, str) else name
         self.line.operate(endpoint.number, endpoint.form.pack(value))
 
     def post(self, endpoint: Endpoint, value: Value) -> None:
         """Write a property without an acknowledgement."""
-        self.line.post(endpoint.number, endpoint.form.pack(value))
+        self.line.request(endpoint.number, endpoint.form.pack(value), acknowledged=False)
 
     def call(self, name: str, *arguments: Value) -> Any:
         """Call a function; return its first output, None if it has no output."""
-        function = self.function(name)
+        function = self.find(f"{name}()")
         for endpoint, value in zip(function.inputs, arguments, strict=True):
             self.set(endpoint, value)
         self.line.operate(function.number)
         return self.get(function.outputs[0]) if function.outputs else None
-
-
-def _find(endpoints: Mapping[str, _E], name: str, title: str) -> _E:
-    if name not in endpoints:
-        raise DeviceOpenError(
-            f"the drive has no {title}: this driver is for firmware 0.5.2 to 0.5.6; update it with the maker's tool."
-        )
-    return endpoints[name]
 
 
 def connect(line: Line, folder: Path | None) -> Drive:
@@ -566,11 +535,7 @@ def connect(line: Line, folder: Path | None) -> Drive:
     DeviceOpenError
         If its table cannot be used.
     """
-
-    def page(offset: int) -> bytes:
-        return line.operate(TABLE, _OFFSET.pack(offset), _PAGE, least=0)
-
-    version = line.operate(TABLE, _OFFSET.pack(VERSION), 4)
-    table = fetch(int.from_bytes(version, "little"), page, folder)
+    version = int.from_bytes(line.operate(TABLE, _OFFSET.pack(VERSION), 4), "little")
+    table = fetch(version, lambda offset: line.operate(TABLE, _OFFSET.pack(offset), _PAGE, least=0), folder)
     line.trailer = table.checksum
     return Drive(line, table)

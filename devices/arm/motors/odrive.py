@@ -1,9 +1,16 @@
-"""Motor stage of two motors on an ODrive v3.6 with firmware 0.5, over USB: checks, homing, arming and disarming."""
+"""Motor stage of two motors on an ODrive v3.6 with firmware 0.5, over USB.
+
+It checks, homes, arms and disarms the motors. In a round, commands go out, and positions, speeds and one state come in.
+With the native protocol a round takes about ten transfers out and five in; with a queue (`devices.arm.motors.usb`) they
+are in flight at once. Lines of text, which firmware 0.5 accepts at an additional serial port, need one transfer in each
+direction.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import math
+import struct
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -11,15 +18,230 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from devices.arm.motors import stage
-from devices.arm.motors.errors import WATCHDOG_EXPIRED
-from devices.arm.motors.native import Drive, Line, connect, table_folder
-from devices.arm.motors.rounds import NativeRounds, TextLine, TextRounds, axis_errors, trouble
+from devices.arm.motors.errors import PARTS, SYSTEM, WATCHDOG_EXPIRED, explain, in_words
+from devices.arm.motors.native import Drive, Line, connect, table_folder, wait_all
 from devices.arm.motors.settings import NATIVE, TEXT, WHERE, Demands, OdriveSettings
-from devices.arm.motors.stage import AXES, MotorStage, Rounds
+from devices.arm.motors.stage import AXES, IDLE, Answer, Command, MotorStage, Rounds
 from devices.arm.motors.usb import Pipes, open_drive, open_serial_port
-from devices.common.bus import TransferError
+from devices.common.bus import TransferError, Trouble
 from haptics.device import Vector
 from haptics.errors import DeviceFault, DeviceOpenError
+
+# --- rounds -----------------------------------------------------------------------------------------------------------
+
+_ECHO = "test_property"  # property for free use of every drive with firmware 0.5; it stores the number of a round
+
+LONGEST = 4096
+"""Maximum length of a line; longer data are discarded [byte]."""
+
+_COMMAND = struct.Struct("<6f")
+_FEEDS_AFTER = 0.1  # interval between feeds of a watchdog as a fraction of its timeout
+
+# First round number, and the count of numbers from it on. No state or error has such a value, and the drive prints at
+# most 9 characters.
+_ROUNDS = 400_000_000
+
+
+def axis_errors(drive: Drive, axis: int) -> dict[str, int]:
+    """Return the error bits of an axis by part."""
+    return {part: drive.get(f"axis{axis}.{part}.error" if part else f"axis{axis}.error") for part in PARTS}
+
+
+def trouble(drive: Drive) -> str:
+    """Return a description of the errors of drive and axes, in one line; empty if none."""
+    axes = [explain(axis, axis_errors(drive, axis)) for axis in AXES]
+    system = in_words(drive.get("error"), SYSTEM)
+    return "; ".join([*filter(None, axes), *([f"the drive: {', '.join(system)}"] if system else [])])
+
+
+class NativeRounds(Rounds):
+    """Rounds with the native protocol; all requests of a round are in flight at once.
+
+    Parameters
+    ----------
+    drive : Drive
+        Drive with both axes in closed loop.
+    settings : OdriveSettings
+        Contains the timeouts of replies and of the watchdogs.
+    """
+
+    def __init__(self, drive: Drive, settings: OdriveSettings) -> None:
+        self._drive, self._line = drive, drive.line
+        self._timeout, self._watchdog = settings.reply_timeout, settings.watchdog
+        axes = [f"axis{axis}" for axis in AXES]
+        self._positions = [drive.find(f"{axis}.controller.input_pos") for axis in axes]
+        self._speeds = [drive.find(f"{axis}.controller.input_vel") for axis in axes]
+        self._torques = [drive.find(f"{axis}.controller.input_torque") for axis in axes]
+        self._feeds = [drive.find(f"{axis}.watchdog_feed()").number for axis in axes]
+        self._estimates = [
+            drive.find(f"{axis}.encoder.{name}") for name in ("pos_estimate", "vel_estimate") for axis in axes
+        ]
+        # properties that show whether the motors are armed; each round reads one of them
+        self._states = [drive.find(f"{axis}.{name}") for name in ("current_state", "error") for axis in axes]
+        self._sent_torques: list[float | None] = [0.0, 0.0]  # the motors were armed with 0
+        self._next_feed = 0.0
+        self._count = 0
+
+    def exchange(self, command: Command | None, *, alive: bool = False, timeout: float = 0.0) -> Answer:
+        """See `Rounds.exchange`."""
+        line = self._line
+        self._count += command is not None
+        endpoints = (*self._estimates, self._states[self._count % len(self._states)])
+        with line.batch():
+            if command is not None:
+                self.send(command, alive=alive)
+            requested = time.perf_counter()
+            tickets = [line.request(endpoint.number, b"", endpoint.form.size) for endpoint in endpoints]
+        data = wait_all(line, tickets, timeout or self._timeout)
+        one, two, one_speed, two_speed, state = (
+            e.form.unpack(part)[0] for e, part in zip(endpoints, data, strict=True)
+        )
+        return Answer(requested, (one, two, one_speed, two_speed), endpoints[-1].name, state)
+
+    def send(self, command: Command, *, alive: bool) -> None:
+        """Send a command and feed the watchdogs at intervals; if not `alive`, command a stop instead."""
+        drive = self._drive
+        for axis in AXES:
+            drive.post(self._speeds[axis], command[2 + axis] if alive else 0.0)
+            drive.post(self._positions[axis], command[axis])
+            torque = command[4 + axis] if alive else 0.0
+            if torque != self._sent_torques[axis]:
+                drive.post(self._torques[axis], torque)
+                self._sent_torques[axis] = torque
+        now = time.perf_counter()
+        if alive and now >= self._next_feed:
+            for feed in self._feeds:
+                self._line.request(feed, acknowledged=False)
+            self._next_feed = now + _FEEDS_AFTER * self._watchdog
+
+    def invalidate(self) -> None:
+        """See `Rounds.invalidate`."""
+        self._sent_torques = [None, None]
+        self._next_feed = 0.0
+
+    def trouble(self) -> str:
+        """See `Rounds.trouble`."""
+        return trouble(self._drive)
+
+    def disable_motors(self) -> None:
+        """See `Rounds.disable_motors`."""
+        with contextlib.suppress(TransferError, DeviceOpenError):
+            for axis in AXES:
+                state = self._drive.find(f"axis{axis}.requested_state")
+                self._drive.post(self._speeds[axis], 0.0)
+                self._drive.post(state, IDLE)
+
+
+# --- lines of text ----------------------------------------------------------------------------------------------------
+
+
+class TextLine:
+    """Exchange of text lines with a drive. Only one thread at a time may use it.
+
+    Parameters
+    ----------
+    pipes : Pipes
+        The open serial port.
+    """
+
+    def __init__(self, pipes: Pipes) -> None:
+        self._pipes = pipes
+        self._rest = b""
+
+    def exchange(self, lines: list[str], last: str, count: int, timeout: float) -> list[str]:
+        """Send lines in one transfer, and return the replies before the reply `last`.
+
+        Late replies to earlier requests arrive before them and are skipped.
+
+        Parameters
+        ----------
+        lines : list of str
+            Lines to send.
+        last : str
+            Last reply, which must differ from all earlier replies.
+        count : int
+            Number of replies before it.
+        timeout : float
+            Timeout [s].
+
+        Raises
+        ------
+        TransferError
+            If a reply is missing.
+        """
+        self._pipes.write("".join(f"{line}\n" for line in lines).encode("ascii"))
+        latest = time.perf_counter() + timeout
+        answers: list[str] = []
+        while not answers or answers[-1] != last:
+            left = latest - time.perf_counter()
+            packet = self._pipes.read(left) if left > 0.0 else None
+            if packet is None:
+                raise TransferError("the drive does not answer at its serial port.", Trouble.TIMEOUT)
+            *whole, self._rest = (self._rest + packet).replace(b"\r", b"\n").split(b"\n")
+            self._rest = self._rest[-LONGEST:]
+            answers += [line.decode("ascii", "replace") for line in whole if line]
+            if last in answers:
+                del answers[answers.index(last) + 1 :]
+        found = answers[-1 - count : -1]
+        if len(found) < count:
+            raise TransferError("an answer of the drive at its serial port was lost.", Trouble.TIMEOUT)
+        return found
+
+    def close(self) -> None:
+        """Close the serial port."""
+        self._pipes.close()
+
+
+class TextRounds(NativeRounds):
+    """Rounds with lines of text.
+
+    Every text command feeds the watchdogs. A stop is therefore commanded over the native protocol.
+
+    Parameters
+    ----------
+    drive : Drive
+        Drive with both axes in closed loop.
+    settings : OdriveSettings
+        Contains the timeout of replies.
+    line : TextLine
+        Serial port of the drive.
+    """
+
+    def __init__(self, drive: Drive, settings: OdriveSettings, line: TextLine) -> None:
+        super().__init__(drive, settings)
+        self._text = line
+
+    def exchange(self, command: Command | None, *, alive: bool = False, timeout: float = 0.0) -> Answer:
+        """Send lines and read the replies, identified by the round number, which is written and read back.
+
+        See `Rounds.exchange`. Other replies than numbers mean that a line was lost.
+        """
+        lines: list[str] = []
+        if command is not None and alive:
+            single = _COMMAND.unpack(_COMMAND.pack(*command))  # single precision is exact in 9 digits
+            lines = [f"p {axis} {single[axis]:.9g} {single[2 + axis]:.9g} {single[4 + axis]:.9g}" for axis in AXES]
+        elif command is not None:
+            self.invalidate()  # the text commands have changed its cached values
+            self.send(command, alive=False)
+        self._count = (self._count + 1) % _ROUNDS
+        state, number = self._states[self._count % len(self._states)], _ROUNDS + self._count
+        requested = time.perf_counter()
+        lines += [*(f"f {axis}" for axis in AXES), f"r {state.name}", f"w {_ECHO} {number}", f"r {_ECHO}"]
+        *estimates, value = self._text.exchange(lines, str(number), 3, timeout or self._timeout)
+        numbers: list[float] = []
+        for answer in estimates:
+            try:
+                position, speed = map(float, answer.split())
+            except ValueError:
+                raise TransferError(f"the drive answered {answer!r} in place of 2 numbers.", Trouble.TIMEOUT) from None
+            numbers += position, speed
+        if not value.isdecimal():
+            raise TransferError(f"the drive answered {value!r} in place of a state.", Trouble.TIMEOUT)
+        one, one_speed, two, two_speed = numbers
+        return Answer(requested, (one, two, one_speed, two_speed), state.name, int(value))
+
+
+# --- stage ------------------------------------------------------------------------------------------------------------
 
 # Settings of an axis that are incompatible with driving an arm, and the reason.
 _MISLEADING = {
@@ -59,8 +281,8 @@ class OdriveStage(MotorStage):
     def _examine(self, line: Line) -> None:
         own, pipes = self.settings, self._pipes
         drive = self.drive = connect(line, table_folder())
-        require_usable(drive, own)
-        self.facts = {"serial": pipes.serial, "transfers": pipes.transfers, "firmware": _version(drive)}
+        version = require_usable(drive, own)
+        self.facts = {"serial": pipes.serial, "transfers": pipes.transfers, "firmware": version}
         for axis in AXES:
             found = {limit: drive.get(f"axis{axis}.{name}") for limit, name in NAMES.items()}
             if own.speed_limit > 0.0:  # replaces the drive's own for the run
@@ -102,7 +324,7 @@ class OdriveStage(MotorStage):
             self._text = TextLine(port)
             text_rounds = TextRounds(drive, own, self._text)
             with contextlib.suppress(TransferError):
-                text_rounds.poll(stage.PATIENCE)
+                text_rounds.exchange(None, timeout=stage.PATIENCE)
                 rounds = text_rounds
             if rounds is None:
                 self._end_text()
@@ -133,12 +355,10 @@ class OdriveStage(MotorStage):
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
-def _version(drive: Drive) -> str:
-    return ".".join(str(drive.get(f"fw_version_{part}")) for part in ("major", "minor", "revision"))
-
-
-def require_usable(drive: Drive, settings: OdriveSettings) -> None:
+def require_usable(drive: Drive, settings: OdriveSettings) -> str:
     """Require a supported drive with power, without errors, and with calibrated motors and encoders.
+
+    Returns the version of its firmware.
 
     Its motors are disarmed in any case. Errors of an earlier run are cleared if they are only expired watchdogs, or if
     the settings allow it. Positions must be absolute, and no other input may move the motors.
@@ -148,7 +368,7 @@ def require_usable(drive: Drive, settings: OdriveSettings) -> None:
     DeviceOpenError
         With the problem and its remedy.
     """
-    version = _version(drive)
+    version = ".".join(str(drive.get(f"fw_version_{part}")) for part in ("major", "minor", "revision"))
     if not version.startswith("0.5."):
         raise DeviceOpenError(f"the drive's firmware is {version}: this driver is for 0.5, and knows no other.")
     stage.require_voltage(drive.get("vbus_voltage"), settings)
@@ -171,7 +391,7 @@ def require_usable(drive: Drive, settings: OdriveSettings) -> None:
     for axis in AXES:
         for name, reason in _MISLEADING.items():
             path = f"axis{axis}.{name}"
-            if path in drive.table.properties and drive.get(path):
+            if path in drive.table.endpoints and drive.get(path):
                 raise DeviceOpenError(f"{path} is true in the drive: {reason}. Set it to false with the maker's tool.")
     for axis in AXES:
         for name, part in (("motor.is_calibrated", "motor"), ("encoder.is_ready", "encoder")):
@@ -180,6 +400,7 @@ def require_usable(drive: Drive, settings: OdriveSettings) -> None:
                     f"axis {axis} of the drive: its {part} is not calibrated; calibrate it with the maker's tool and "
                     "save that, or find its index, then start again."
                 )
+    return version
 
 
 # --- arming and disarming ---------------------------------------------------------------------------------------------

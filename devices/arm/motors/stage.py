@@ -160,15 +160,18 @@ class Rounds(ABC):
     """Exchange of commands and samples with a drive."""
 
     @abstractmethod
-    def exchange(self, command: Command, *, alive: bool) -> Answer:
-        """Send the command and return the drive's reply; raise `TransferError` if none arrives.
+    def exchange(self, command: Command | None, *, alive: bool = False, timeout: float = 0.0) -> Answer:
+        """Send a command and return the drive's reply; raise `TransferError` if none arrives.
 
-        If not `alive`, a stop is commanded, and the watchdogs are not fed.
+        Parameters
+        ----------
+        command : tuple of 6 floats or None
+            Command, None only to read positions and speeds of the motors and one of their states.
+        alive : bool
+            False to command a stop, without feeding the watchdogs.
+        timeout : float
+            Timeout of the reply [s]; 0 for the timeout of the settings.
         """
-
-    @abstractmethod
-    def poll(self, timeout: float) -> Answer:
-        """Return positions and speeds of the motors and one of their states; wait for at most `timeout` [s]."""
 
     @abstractmethod
     def invalidate(self) -> None:
@@ -231,7 +234,7 @@ class Streaming:
 
     def start(self) -> None:
         """Start the thread; the motors hold their positions until the first command. Raises `TransferError`."""
-        first = self._rounds.poll(PATIENCE)
+        first = self._rounds.exchange(None, timeout=PATIENCE)
         self._publish(first)
         now = time.perf_counter()
         self.commands.publish(*first.estimates[:2], 0.0, 0.0, 0.0, 0.0, now)

@@ -1,8 +1,8 @@
 """Force sensors of the arm, which provide the hand's force [N] and its age.
 
-- `force_sensor`: interface of every sensor to the arm: the newest wrench, its age and whether it is valid; tare.
-- `mounting`: orientation of a sensor on the arm and the handle that it carries.
-- `rdt`: raw data transfer of network sensors. `ati`: ATI Net F/T and Axia; `onrobot`: OnRobot HEX.
+- `force_sensor`: interface of every sensor to the arm: the newest wrench, its age and whether it is valid; mounting on
+  the arm, and tare.
+- `rdt`: network sensors with raw data transfer: ATI Net F/T and Axia, OnRobot HEX.
 - `optoforce`: OptoForce sensors on USB.
 
 Sensors by name are in `devices.arm.settings`. A sensor has no safe state. Instead, an old or invalid force must never

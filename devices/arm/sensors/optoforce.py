@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from devices.arm import OPTOFORCE
-from devices.arm.sensors.force_sensor import Health, Sample, Wire
-from devices.arm.sensors.mounting import SensorSettings, check_one_of
+from devices.arm.sensors.force_sensor import Health, Sample, SensorSettings, Wire, check_one_of
 from devices.common.bus import find_port, open_port
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import bounded, documented, string, unrestricted

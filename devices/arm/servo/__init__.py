@@ -10,10 +10,10 @@
 ==============  ==================================================================================================
 
 - `settings`: selection of the law, and its parameters.
-- `servo`: the law of both joints of an arm as a record, and the counterpart for motors that control their position
-  themselves. `kernels`: references of joints and motors, with smoothing of a command of piecewise constant speed, and
-  a step of the servo. `fractional`: derivatives of any order.
-- `gains`: gains from a bandwidth, and stability of the sampled joint with them.
+- `servo`: gains from a bandwidth and stability of the sampled joint with them; the law of both joints of an arm as a
+  record, and the counterpart for motors that control their position themselves.
+- `kernels`: references of joints and motors, with smoothing of a command of piecewise constant speed, and a step of the
+  servo. `fractional`: derivatives of any order.
 - `linear`: arm, hand and servo or drive as a linear system, and the virtual mass below which a sliding contact
   destabilizes it.
 """

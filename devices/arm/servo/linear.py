@@ -5,7 +5,7 @@ friction of the joint. Encoder quantization is ignored. The motion between two s
 controller is one of two:
 
 - `ServoedArm`: the servo law computes the torques (`devices.arm.servo.kernels`). The feedback is the same as in the
-  stability check of the gains (`devices.arm.servo.gains`), with reference and feed-forward in addition.
+  stability check of the gains (`devices.arm.servo.servo`), with reference and feed-forward in addition.
 - `DrivenArm`: a drive controls the motors. It is a cascade like in ODrives, with eight steps per millisecond: the
   position error determines a speed, the speed error a torque and an integral, and a tracking loop estimates both from
   the encoder. It gets an angle, a speed and a torque once per tick and holds them until the next arrive. The time
@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from devices.arm.body import ArmBody
 from devices.arm.flatness.joint import ElasticJoint
 from devices.arm.motors.settings import DriveGains
-from devices.arm.servo.gains import LOADED, TwoMasses, exponential, feedback, gains, memory_size
 from devices.arm.servo.kernels import CHAIN_FIELDS, fill_chain
+from devices.arm.servo.servo import LOADED, TwoMasses, exponential, feedback, gains, memory_size
 from devices.arm.servo.settings import FLATNESS, LINEARISING, RIGID, ServoSettings
 from haptics.design import SampledArm, sliding_mass_limit
 

@@ -8,7 +8,7 @@ import contextlib
 import numpy as np
 
 from devices.arm import device
-from devices.arm.sensors import force_sensor, onrobot, optoforce, rdt
+from devices.arm.sensors import force_sensor, optoforce, rdt
 from devices.common import driver
 from devices.emulated.arm import EmulatedArm
 from devices.emulators import optoforce as optoforce_emulator
@@ -33,7 +33,7 @@ PATIENT = {
 }
 
 # Modules of driver and emulators that read the time, besides the motor modules.
-LIVE_BY_IT = (device, driver, force_sensor, onrobot, optoforce, rdt, rdt_emulator, optoforce_emulator)
+LIVE_BY_IT = (device, driver, force_sensor, optoforce, rdt, rdt_emulator, optoforce_emulator)
 
 # A measurement of the force is of this step or the one before [s].
 NEW = 1.5e-3

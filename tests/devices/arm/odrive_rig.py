@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from devices.arm.motors import CanStage, OdriveStage, can_bus, can_stage, native, odrive, rounds, stage, usb
+from devices.arm.motors import CanStage, OdriveStage, can_bus, can_stage, native, odrive, stage, usb
 from devices.arm.motors.stage import give_motors
 from devices.emulators.odrive.axis import STEP, Flywheels
 from devices.emulators.odrive.board import EmulatedOdrive, EmulatedOdriveBackend
@@ -31,7 +31,7 @@ LATE = 2.5e-3
 PATIENCE = 10.0
 
 # What of the stages looks at the time.
-LIVE_BY_IT = (odrive, native, rounds, stage, usb, can_bus, can_stage)
+LIVE_BY_IT = (odrive, native, stage, usb, can_bus, can_stage)
 
 HOME = np.array((0.25, -0.5))
 IDS = {row.path: row.number for row in rows()}

@@ -14,7 +14,7 @@ import pytest
 from devices.arm.motors import CanStage, OdriveStage
 from devices.arm.motors import can_bus as codec
 from devices.arm.motors import stage as stages
-from devices.arm.motors.rounds import NativeRounds, TextRounds
+from devices.arm.motors.odrive import NativeRounds, TextRounds
 from devices.arm.motors.usb import Pipes
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import TEXT, EmulatedOdrive, EmulatedOdriveBackend

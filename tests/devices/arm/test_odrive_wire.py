@@ -25,11 +25,10 @@ from devices.arm.motors.native import (
     parse_table,
     request,
     response,
-    sequence_number,
     table_folder,
     wait_all,
 )
-from devices.arm.motors.rounds import LONGEST, Answer, Rounds, TextLine, TextRounds
+from devices.arm.motors.odrive import LONGEST, Answer, Rounds, TextLine, TextRounds
 from devices.arm.motors.settings import OdriveSettings
 from devices.arm.motors.stage import CLOSED_LOOP, Streaming
 from devices.arm.motors.usb import open_drive
@@ -78,13 +77,17 @@ def test_known_checksums():
     assert checksum(bytes.fromhex("808000800002000000000100"), 0x1337) == 0xA3AB
 
 
-@given(st.integers(0, 1 << 40))
-def test_sequence_numbers_mark_requests(count):
-    sequence = sequence_number(count)
-    assert sequence & 0x80
-    assert not sequence & 0x8000
-    assert response(struct.pack("<H", sequence)) is None
-    assert len({sequence_number(count + offset) for offset in range(128)}) == 128
+@pytest.mark.parametrize("count", [0, 100, 0x7FC0, (1 << 40) + 3])
+def test_sequence_numbers_mark_requests(line, pipes, count):
+    line._count = count
+    for _ in range(400):
+        line.request(1, acknowledged=False)
+    sequences = [struct.unpack_from("<H", packet)[0] for packet in pipes.written]
+    for sequence in sequences:
+        assert sequence & 0x80
+        assert not sequence & 0x8000
+        assert response(struct.pack("<H", sequence)) is None
+    assert all(len(set(sequences[first : first + 128])) == 128 for first in range(len(sequences) - 127))
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -94,12 +97,12 @@ def test_table_has_every_endpoint():
     table = parse_table(TEXT)
     for row in rows():
         if row.kind == "function":
-            function = table.functions[row.path]
+            function = table.endpoints[f"{row.path}()"]
             assert function.number == row.number
             assert [part.number for part in function.inputs] == [number for _, _, number in row.inputs]
             assert [part.number for part in function.outputs] == [number for _, _, number in row.outputs]
         else:
-            assert table.properties[row.path].number == row.number
+            assert table.endpoints[row.path].number == row.number
     assert table.checksum == crc16(TEXT, 1)
 
 
@@ -109,16 +112,15 @@ def test_table_has_the_addresses_of_firmware_0_5_6():
         axis0.controller.input_vel 261 axis0.controller.config.control_mode 275 axis0.controller.config.input_mode 276
         axis0.encoder.pos_estimate 328 axis0.encoder.vel_estimate 334 axis1.requested_state 453
         axis1.controller.input_torque 580 axis1.encoder.pos_estimate 646 axis1.encoder.vel_estimate 652""".split()
-    functions = "axis0.watchdog_feed 447 axis1.watchdog_feed 765 clear_errors 787".split()
-    table = parse_table(TEXT)
-    for found, known in ((table.properties, properties), (table.functions, functions)):
-        assert [found[name].number for name in known[::2]] == [int(number) for number in known[1::2]]
+    functions = "axis0.watchdog_feed() 447 axis1.watchdog_feed() 765 clear_errors() 787".split()
+    known, found = properties + functions, parse_table(TEXT).endpoints
+    assert [found[name].number for name in known[::2]] == [int(number) for number in known[1::2]]
 
 
 def test_table_omits_unknown_types():
     kinds = {"a": "json", "b": "endpoint_ref", "c": "bool", "d": "float64"}
     members = [{"name": name, "id": 1, "type": kind} for name, kind in kinds.items()]
-    assert set(parse_table(json.dumps(members).encode()).properties) == {"c"}
+    assert set(parse_table(json.dumps(members).encode()).endpoints) == {"c"}
 
 
 def one_endpoint(number, kind="bool"):
@@ -134,7 +136,7 @@ ADDRESSES = ["70000", "32768", "-1", "1e999", "1.5", "true", '"7"', "null", "1" 
     + [one_endpoint(number, kind) for kind in ("bool", "function") for number in ADDRESSES],
 )
 def test_invalid_table_is_rejected(text):
-    assert parse_table(one_endpoint(32767)).properties["a"].number == 32767  # the largest address
+    assert parse_table(one_endpoint(32767)).endpoints["a"].number == 32767  # the largest address
     with pytest.raises(DeviceOpenError, match="cannot be understood") as caught:
         parse_table(text)
     assert len(str(caught.value)) < 150
@@ -159,7 +161,7 @@ def test_table_is_read_once_and_cached(tmp_path):
     second = fetch(version, pages, folder)
     assert pages.reads == -(-len(TEXT) // 61) + 1
     assert first.checksum == second.checksum
-    assert first.properties.keys() == second.properties.keys()
+    assert first.endpoints.keys() == second.endpoints.keys()
     assert [file.name for file in folder.iterdir()] == [f"{version:08x}.json"]
 
 
@@ -168,7 +170,7 @@ def test_damaged_cached_table_is_read_again(tmp_path, kept):
     version = identification(TEXT)
     file = tmp_path / f"{version:08x}.json"
     file.write_bytes(kept)
-    assert fetch(version, Pages(), tmp_path).properties["axis0.controller.input_pos"].number == 260
+    assert fetch(version, Pages(), tmp_path).endpoints["axis0.controller.input_pos"].number == 260
     assert file.read_bytes() == TEXT
 
 
@@ -176,7 +178,7 @@ def test_table_is_read_every_time_without_a_cache(tmp_path):
     pages = Pages()
     (tmp_path / "file").write_text("in the way")
     for folder in (None, tmp_path / "file"):
-        assert fetch(identification(TEXT), pages, folder).functions
+        assert fetch(identification(TEXT), pages, folder).endpoints
     assert pages.reads == 2 * (-(-len(TEXT) // 61) + 1)
 
 
@@ -261,10 +263,10 @@ def line(pipes):
 
 def test_batched_requests_are_written_at_once_in_order(line, pipes):
     with line.batch():
-        line.post(7, b"x")
+        line.request(7, b"x", acknowledged=False)
         tickets = [line.request(number, b"", 1) for number in (1, 2)]
         assert not pipes.written
-    line.post(8, b"y")
+    line.request(8, b"y", acknowledged=False)
     assert pipes.writes == 2
     assert [struct.unpack_from("<H", packet, 2)[0] & 0x7FFF for packet in pipes.written] == [7, 1, 2, 8]
     pipes.answer(pipes.written[1], b"a")
@@ -274,9 +276,9 @@ def test_batched_requests_are_written_at_once_in_order(line, pipes):
 
 def test_failed_batch_writes_nothing(line, pipes):
     with pytest.raises(struct.error), line.batch():
-        line.post(7, b"x")
+        line.request(7, b"x", acknowledged=False)
         line.request(1, b"", 1 << 20)
-    line.post(8, b"y")
+    line.request(8, b"y", acknowledged=False)
     assert len(pipes.written) == 1
 
 
@@ -298,7 +300,7 @@ def test_late_answer_is_not_assigned_to_a_reused_number(line, pipes):
     with pytest.raises(TransferError):
         line.collect(late, 0.0)
     for _ in range(127):
-        line.post(2, b"")
+        line.request(2, b"", acknowledged=False)
     again = line.request(3, b"", 4)
     assert again.sequence == late.sequence
     pipes.answer(pipes.written[0], b"old.")
@@ -327,7 +329,7 @@ def test_read_error_reaches_pending_and_later_requests(line, pipes):
             line.collect(ticket, 5.0)
     with pytest.raises(TransferError, match="gone"):
         line.request(3, b"", 1)
-    line.post(4, b"stop")  # which may still arrive
+    line.request(4, b"stop", acknowledged=False)  # which may still arrive
     assert b"stop" in pipes.written[-1]
 
 
@@ -416,7 +418,7 @@ class TextPort:
 def rounds(port):
     """Return rounds over a serial port, without a native protocol."""
     table = parse_table(TEXT)
-    drive = SimpleNamespace(line=None, property=table.properties.__getitem__, function=table.functions.__getitem__)
+    drive = SimpleNamespace(line=None, find=table.endpoints.__getitem__)
     return TextRounds(drive, OdriveSettings(), TextLine(port))
 
 
@@ -549,7 +551,7 @@ def told_by_client(client, board):
 
 
 def told_by_driver(drive, board):
-    velocity = drive.property("axis1.controller.input_vel")
+    velocity = drive.find("axis1.controller.input_vel")
     for _ in range(2):  # which the client does by itself
         drive.get("serial_number")
     drive.get("axis0.encoder.pos_estimate")

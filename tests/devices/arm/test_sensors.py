@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.arm.sensors.ati import AXIA, NET_FT
-from devices.arm.sensors.force_sensor import Health
-from devices.arm.sensors.mounting import Mounting, SensorSettings, turn
+from devices.arm.sensors.force_sensor import Health, Mounting, SensorSettings, turn
 from devices.arm.sensors.optoforce import Acknowledgement, Decoder, Frame, configuration
 from devices.arm.sensors.optoforce import status_words as status_words_frames
-from devices.arm.sensors.rdt import LATCHED, RECORD, RESTARTED, Records, health_of, status_words
+from devices.arm.sensors.rdt import AXIA, LATCHED, NET_FT, RECORD, RESTARTED, Records, health_of, status_words
 from haptics.errors import ConfigurationError
 
 numbers = st.floats(-20.0, 20.0)

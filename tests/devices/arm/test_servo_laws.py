@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from devices.arm.flatness.joint import MOTION, feed_forward
 from devices.arm.flatness.laws import AsymmetricFriction, SmoothBacklash, SmoothCoulomb
 from devices.arm.servo import kernels
-from devices.arm.servo.gains import TwoMasses, gains, growth, require_stable
 from devices.arm.servo.kernels import CHAIN_FIELDS, fill_chain, refer_address, start_servos
-from devices.arm.servo.servo import new_references, new_servo
+from devices.arm.servo.servo import TwoMasses, gains, growth, new_references, new_servo, require_stable
 from devices.arm.servo.settings import ServoSettings
 from haptics import Stribeck
 from haptics.errors import ConfigurationError
@@ -287,7 +286,7 @@ def test_gains_place_the_poles_at_the_bandwidth(bandwidth, damping, integral, in
 
 def swing(settings, encoders, monkeypatch, periods):
     """Return the growth rate per servo period of the oscillation of an arm without friction, long after a push."""
-    monkeypatch.setattr("devices.arm.servo.gains.require_stable", lambda *_: None)
+    monkeypatch.setattr("devices.arm.servo.servo.require_stable", lambda *_: None)
     reduced = 1.0 / (1.0 / INERTIA + 1.0 / (ROTOR * RATIO**2))
     damping = 2.0 * 0.02 * math.sqrt(STRAIGHT.stiffness * reduced)
     arm = {"links": ALIKE, "gear": STRAIGHT, "damping": damping, "friction": None}
@@ -457,7 +456,7 @@ def test_linearising_law_differentiates_friction_along_the_reference():
 @pytest.mark.parametrize("feedback", ["model-based", "conventional"])
 def test_modelled_twist_replaces_a_missing_encoder(feedback, monkeypatch):
     """With the joint's encoder alone the motor is taken to be where joint and twist put it."""
-    monkeypatch.setattr("devices.arm.servo.gains.require_stable", lambda *_: None)
+    monkeypatch.setattr("devices.arm.servo.servo.require_stable", lambda *_: None)
     settings = ServoSettings(law="flatness", feedback=feedback)
     one, both = (new_servo(settings, LINKS, (JOINT, JOINT), START, encoders=e) for e in ("joint", "both"))
     torques = []

@@ -10,7 +10,7 @@ from scipy import stats
 
 import devices
 from devices.arm.body import KINDS
-from devices.arm.sensors.mounting import Mounting, SensorSettings, turn
+from devices.arm.sensors.force_sensor import Mounting, SensorSettings, turn
 from devices.virtual.noise import NOISE_FIELDS, normal_pair, random_bits
 from devices.virtual.wrench import (
     WRENCH,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from devices import create_device
-from devices.arm.sensors.force_sensor import Health, Sample
-from devices.arm.sensors.mounting import turn
+from devices.arm.sensors.force_sensor import Health, Sample, turn
 from devices.common.kernels import NOT_FINITE
 from devices.faults import FaultyDevice, parse_fault
 from haptics import Coulomb, RigidAdmittance, Servo

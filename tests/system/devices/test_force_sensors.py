@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 from devices.arm.sensors import force_sensor, optoforce, rdt
-from devices.arm.sensors.ati import FILTERS
-from devices.arm.sensors.force_sensor import ForceSensor, Health, Sample
-from devices.arm.sensors.mounting import SensorSettings
+from devices.arm.sensors.force_sensor import ForceSensor, Health, Sample, SensorSettings
 from devices.arm.sensors.optoforce import SPEEDS, OptoForceSettings, OptoForceWire
 from devices.arm.settings import make_sensor
 from devices.emulators import optoforce as optoforce_emulator
@@ -356,7 +354,7 @@ def test_box_gets_changed_settings_only():
         for _ in range(2):
             with opened("ati", box.web_address, filter=73.0):
                 assert box.program.settings["comrdtrate"] == "1000"
-                assert box.program.settings["setuserfilter"] == str(FILTERS[73]) == "4"
+                assert box.program.settings["setuserfilter"] == str(ATI_FILTERS[73]) == "4"
     assert len([path for path in asked if "cgi" in path]) == 2
 
 

@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 from devices.arm.motors import usb, usb_queue
 from devices.arm.motors.native import Drive, Line, parse_table, request
-from devices.arm.motors.rounds import NativeRounds
+from devices.arm.motors.odrive import NativeRounds
 from devices.arm.motors.settings import OdriveSettings
 from devices.arm.motors.usb import open_drive
 from devices.arm.motors.usb_queue import NoQueue

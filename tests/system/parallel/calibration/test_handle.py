@@ -9,7 +9,7 @@ from scipy import stats
 from calibration.handle import BIASES, CENTRES, MASS, identify_handle
 from calibration.motions import Mover
 from calibration.motions.arm import PoseMeasurement, Poses
-from devices.arm.sensors.mounting import STANDARD_GRAVITY
+from devices.arm.sensors.force_sensor import STANDARD_GRAVITY
 from haptics.errors import DeviceFault
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devices.arm.flatness.laws import SmoothCoulomb
-from devices.arm.servo.gains import TwoMasses, stiffness
+from devices.arm.servo.servo import TwoMasses, stiffness
 from devices.arm.servo.settings import ServoSettings
 from devices.emulators.odrive.axis import IDLE
 from haptics import CompliantAdmittance, Coulomb, RigidAdmittance, Servo
