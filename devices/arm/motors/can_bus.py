@@ -322,6 +322,14 @@ class CanLine:
         """Return the latest frame of a node and command; `NEVER` if none was received."""
         return self._latest.get((node, command), NEVER)
 
+    def heartbeat(self, axis: int) -> Heartbeat:
+        """Return the latest heartbeat of an axis; raise `TransferError` if none was received."""
+        node = self.nodes[axis]
+        found = signals(HEARTBEAT, self.latest(node, HEARTBEAT).data)
+        if found is None:
+            raise self.no_reply(node)
+        return Heartbeat(*found)
+
     def raise_fault(self) -> None:
         """Raise the error of the interface, if one occurred."""
         if self._fault is not None:

@@ -28,7 +28,7 @@ from devices.arm.motors import can_bus as bus
 from devices.arm.motors import stage
 from devices.arm.motors.can_bus import BIT_RATE, CanLine, Heartbeat, message, signals
 from devices.arm.motors.errors import NEW_ERRORS, NEW_WATCHDOG_EXPIRED, WATCHDOG_EXPIRED, explain, in_words
-from devices.arm.motors.settings import WHERE, OdriveSettings
+from devices.arm.motors.settings import WHERE
 from devices.arm.motors.stage import AXES, Answer, Command, MotorStage, Rounds
 from devices.common.bus import TransferError, Trouble
 from haptics.device import Vector
@@ -84,7 +84,21 @@ class Generation:
     axes: tuple[str, str] = ("odrv0.axis0", "odrv0.axis1")
 
 
-class CanStage(MotorStage):
+def _generation_of(line: CanLine) -> Generation:
+    """Return the firmware generation of the drive; firmware 0.5 does not answer the version request."""
+    try:
+        version = line.request(line.nodes[0], bus.VERSION, attempts=1)
+    except TransferError:
+        line.raise_fault()
+        return Generation()
+    if len(version) < 8:
+        return Generation()
+    rates = "encoder_msg_rate_ms", "heartbeat_msg_rate_ms"
+    firmware = ".".join(map(str, version[4:7]))
+    return Generation(firmware, True, NEW_WATCHDOG_EXPIRED, rates, ("odrv0.axis0", "odrv1.axis0"))
+
+
+class CanStage(MotorStage, Rounds):
     """Two axes in position control that get position and speed in every tick.
 
     See `MotorStage`; its `far_end` is a function that opens the port for frames instead of the interface of the
@@ -93,20 +107,31 @@ class CanStage(MotorStage):
     The arm's zero is stored here and not in the drive, because positions on the bus count from the encoders' start. The
     stage must therefore be homed whenever it was opened. The first time that the motors are armed, they are armed once
     before that to verify that the drive's watchdogs disarm them.
+
+    The stage is its own `Rounds`. A round consists of a command frame to each axis and the latest messages of both.
+    Including a frame from each axis with its position and speed, that is four frames per millisecond. The axes send
+    cyclically, so that a round does not wait but uses the latest messages.
     """
 
     _line: CanLine
-    _generation: Generation
-    _watchdogs_verified: bool
+    _generation = Generation()
+    _watchdogs_verified = False
+    _sent: Command | None
+    _next: float
+    _stop_sent: bool
+    _send_failed: float
+
+    # --- opening -----------------------------------------------------------------------------------------------------
 
     def _connect(self) -> CanLine:
         own = self.settings
         port = self._far_end() if self._far_end is not None else bus.open_interface(own.interface)
         return CanLine(port, own.interface, (own.node_1, own.node_2))
 
-    def _examine(self, line: CanLine) -> None:
-        rates = measure_rates(line)
-        generation = self._generation = generation_of(line)
+    def _examine(self) -> None:
+        line = self._line
+        rates = self._measure_rates()
+        self._generation = generation = _generation_of(line)
         if rates["estimates_hz"] < _ESTIMATE_RATE or rates["heartbeats_hz"] < _HEARTBEAT_RATE:
             commands = [
                 f"{axis}.config.can.{name} = {period}"
@@ -122,8 +147,8 @@ class CanStage(MotorStage):
         if supply is None:
             raise line.no_reply(line.nodes[0])
         stage.require_voltage(supply[0], self.settings)
-        disarm_motors(line)
-        _clear(line, generation, self.settings.clear_errors)
+        self._disarm()
+        self._clear(self.settings.clear_errors)
         self.homed = self._watchdogs_verified = False
         self._offsets[:] = 0.0
         self.facts = {
@@ -132,6 +157,64 @@ class CanStage(MotorStage):
             "firmware": generation.firmware,
             **{name: round(rate, 1) for name, rate in rates.items()},
         }
+
+    def _measure_rates(self) -> dict[str, float]:
+        """Measure the rates of estimates and heartbeats of the slower axis [Hz], without sending anything.
+
+        Raises
+        ------
+        DeviceOpenError
+            If an axis is not received, or another program commands it.
+        """
+        line, kinds = self._line, {"estimates_hz": bus.ESTIMATES, "heartbeats_hz": bus.HEARTBEAT}
+        begin = time.perf_counter()
+        before = {kind: [line.latest(node, kind).total for node in line.nodes] for kind in kinds.values()}
+        line.wait(lambda: False, _LISTEN)
+        duration = time.perf_counter() - begin
+        for axis, node in enumerate(line.nodes):
+            if not line.latest(node, bus.HEARTBEAT).total:
+                others = ", ".join(map(str, sorted(line.others)))
+                own = [str(other) for other in line.nodes if line.latest(other, bus.HEARTBEAT).total]
+                there = others or (f"only {own[0]}" if own else "")
+                received = f"; there is {there}" if there else ""
+                why = f" {line.warning[0].upper()}{line.warning[1:]}." if line.warning else ""
+                raise DeviceOpenError(
+                    f"axis {axis} was not heard as node {node} of {line.name}{received}.{why} Switch the drive's "
+                    f"supply on, choose the nodes with {WHERE}.node_1 and node_2, and have both ends at {BIT_RATE} "
+                    f"bit/s: sudo ip link set {line.name} up type can bitrate {BIT_RATE}; "
+                    f"odrv0.can.config.baud_rate = {BIT_RATE}."
+                )
+            if node in line.rivals:
+                raise DeviceOpenError(
+                    f"another program commands node {node} on {line.name}: end it (candump {line.name} shows its "
+                    "frames)."
+                )
+        return {
+            name: min(line.latest(node, kind).total - was for node, was in zip(line.nodes, before[kind], strict=True))
+            / duration
+            for name, kind in kinds.items()
+        }
+
+    def _clear(self, allowed: bool = False) -> None:
+        """Clear errors if they are only expired watchdogs, which is normal without traffic, or if allowed.
+
+        Raises
+        ------
+        DeviceOpenError
+            If other errors are present, or errors persist.
+        """
+        watchdog = self._generation.watchdog
+        if not allowed and any(self._line.heartbeat(axis).error & ~watchdog for axis in AXES):
+            raise DeviceOpenError(
+                f"the drive has errors from earlier: {self.trouble(hidden=watchdog)}. See to it, then start again "
+                f"with {WHERE}.clear_errors=true."
+            )
+        for node in self._line.nodes:  # this also feeds the watchdog, which would otherwise expire again at once
+            self._line.send(message(node, bus.CLEAR_ERRORS, 0))
+        if not self._await(lambda beat: not beat.error, feed=True):
+            raise DeviceOpenError(f"the drive has errors that do not go away: {self.trouble()}.")
+
+    # --- positions ---------------------------------------------------------------------------------------------------
 
     def _set_home(self, turns: Vector) -> None:
         positions, speeds = self._estimates()
@@ -160,43 +243,94 @@ class CanStage(MotorStage):
     def _turns(self) -> Vector:
         return self._estimates()[0]
 
+    # --- arming and disarming ----------------------------------------------------------------------------------------
+
     def _energise(self) -> tuple[Rounds, float]:
-        line, own = self._line, self.settings
+        """Arm both motors at their present positions.
+
+        A drive does not report over CAN whether its watchdogs are enabled, and they cannot be enabled over CAN.
+        Therefore the motors are first armed without further frames, and the drive must disarm them in time.
+        """
+        own = self.settings
         if not self._watchdogs_verified:
-            verify_watchdogs(line, self._generation, own)
+            self._arm_motors()
+            begin, watchdog = time.perf_counter(), self._generation.watchdog
+            expired = self._await(lambda beat: bool(beat.error & watchdog), own.watchdog + _WATCHDOG_DELAY)
+            took = time.perf_counter() - begin
+            if not expired:
+                self._disarm()
+                lines = "; ".join(
+                    f"{axis}.config.watchdog_timeout = {own.watchdog:g}; {axis}.config.enable_watchdog = True"
+                    for axis in self._generation.axes
+                )
+                raise DeviceOpenError(
+                    f"a motor was still driven {took:.2g} s after the last frame, {WHERE}.watchdog is "
+                    f"{own.watchdog:g} s: the drive's watchdog is off, or slower. Type in odrivetool: {lines}; "
+                    "odrv0.save_configuration()."
+                )
             self._watchdogs_verified = True
-        arm_motors(line, self._generation, own)
-        return CanRounds(line, self._generation, own), _RESERVE * max(self._demands.speeds) or _FASTEST
+        self._arm_motors()
+        self._next, self._send_failed = 0.0, math.inf
+        self.invalidate()
+        return self, _RESERVE * max(self._demands.speeds) or _FASTEST
+
+    def _arm_motors(self) -> None:
+        """Arm both motors at their present positions; disarm them again if that fails."""
+        line, own = self._line, self.settings
+        try:
+            self._clear()
+            for node in line.nodes:
+                where = signals(bus.ESTIMATES, line.latest(node, bus.ESTIMATES).data)
+                if where is None:
+                    raise line.no_reply(node)
+                line.send(message(node, bus.MODES, stage.POSITION_CONTROL, stage.PASS_THROUGH))
+                if own.position_gain > 0.0:
+                    line.send(message(node, bus.POSITION_GAIN, own.position_gain))
+                if own.speed_gain > 0.0:
+                    line.send(message(node, bus.SPEED_GAINS, own.speed_gain, own.integrator_gain))
+                line.send(bus.input_position(node, where[0]))
+            for node in line.nodes:
+                line.send(message(node, bus.STATE, stage.CLOSED_LOOP))
+            self._await(lambda beat: beat.state == stage.CLOSED_LOOP or bool(beat.error), feed=True)
+            if any(line.heartbeat(axis) != (0, stage.CLOSED_LOOP) for axis in AXES):
+                raise DeviceFault(self.trouble() or "an axis does not go into closed loop")
+        except DeviceFault as error:
+            self._disarm()
+            raise DeviceOpenError(f"the motors could not be armed: {error}") from error
 
     def _disarm(self) -> None:
-        disarm_motors(self._line)
+        """Disarm both motors and verify it; send an emergency stop to an axis that does not obey."""
+        for node in self._line.nodes:
+            self._line.send(*bus.idle_frames(node))
+        if self._await(lambda beat: beat.state == stage.IDLE, _IDLE_TIMEOUT):
+            return
+        for node in self._line.nodes:
+            self._line.send(message(node, bus.ESTOP))
+        if not self._await(lambda beat: beat.state == stage.IDLE):
+            now = [self._line.heartbeat(axis).state for axis in AXES]
+            raise DeviceFault(f"its axes are in the states {now[0]} and {now[1]}, not in {stage.IDLE}")
 
+    def _await(
+        self, condition: Callable[[Heartbeat], bool], timeout: float = _STATE_TIMEOUT, *, feed: bool = False
+    ) -> bool:
+        """Wait until new heartbeats of both axes satisfy `condition`; return False on timeout.
 
-# --- rounds -----------------------------------------------------------------------------------------------------------
+        With `feed`, the watchdogs are fed in the meantime.
+        """
+        line = self._line
+        before = [line.latest(node, bus.HEARTBEAT).total for node in line.nodes]
+        latest = time.perf_counter() + timeout
+        while True:
+            fresh = [line.latest(node, bus.HEARTBEAT).total > was for node, was in zip(line.nodes, before, strict=True)]
+            if all(fresh) and all(condition(line.heartbeat(axis)) for axis in AXES):
+                return True
+            if time.perf_counter() > latest:
+                return False
+            if feed:
+                line.send(*(bus.Frame(node, bus.ESTIMATES, remote=True) for node in line.nodes))
+            line.wait(lambda: False, _POLL)
 
-
-class CanRounds(Rounds):
-    """Rounds with two axes: a command frame to each axis, and the latest messages of both axes.
-
-    Including a frame from each axis with its position and speed, that is four frames per millisecond. The axes send
-    cyclically, so that a round does not wait but uses the latest messages.
-
-    Parameters
-    ----------
-    line : CanLine
-        Communication with both axes, which are in closed loop.
-    generation : Generation
-        Generation of their firmware.
-    settings : OdriveSettings
-        Contains the maximum age of messages.
-    """
-
-    def __init__(self, line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
-        self._line, self._generation, self._timeout = line, generation, settings.reply_timeout
-        self._sent: Command | None = None
-        self._next = 0.0
-        self._stop_sent = False
-        self._send_failed = math.inf
+    # --- rounds ------------------------------------------------------------------------------------------------------
 
     def set_wake_callback(self, wake: Callable[[], object]) -> None:
         """See `Rounds.set_wake_callback`."""
@@ -207,7 +341,7 @@ class CanRounds(Rounds):
 
         See `Rounds.exchange`. A stop is sent only once, so that it does not feed the watchdogs.
         """
-        line, oldest = self._line, timeout or self._timeout
+        line, oldest = self._line, timeout or self.settings.reply_timeout
         begin = now = time.perf_counter()
         if command is None:
             line.wait(lambda: all(line.latest(node, bus.ESTIMATES).time >= begin for node in line.nodes), oldest)
@@ -253,219 +387,33 @@ class CanRounds(Rounds):
             self._send_failed = math.inf
         except TransferError as error:
             self._send_failed = min(self._send_failed, now)
-            if error.trouble is not Trouble.TIMEOUT or now - self._send_failed > self._timeout:
+            if error.trouble is not Trouble.TIMEOUT or now - self._send_failed > self.settings.reply_timeout:
                 raise
 
     def invalidate(self) -> None:
         """See `Rounds.invalidate`."""
         self._sent, self._stop_sent = None, False
 
-    def trouble(self) -> str:
-        """See `Rounds.trouble`."""
-        return trouble(self._line, self._generation)
+    def trouble(self, hidden: int = 0) -> str:
+        """Request and return the errors of both axes in one line, without the bits `hidden`."""
+        line, texts = self._line, []
+        parts = {"motor": bus.MOTOR_ERROR, "encoder": bus.ENCODER_ERROR, "controller": bus.CONTROLLER_ERROR}
+        for axis, node in enumerate(line.nodes):
+            error = line.heartbeat(axis).error
+            try:
+                if self._generation.new:
+                    active, reason = signals(bus.ERRORS, line.request(node, bus.ERRORS)) or (error, 0)
+                    words = in_words((error | active | reason) & ~hidden, NEW_ERRORS)
+                    texts.append(f"axis {axis}: {', '.join(words)}" if words else "")
+                else:
+                    found = {part: bus.bits(line.request(node, command)) or 0 for part, command in parts.items()}
+                    texts.append(explain(axis, {"": error & ~hidden, **found}))
+            except TransferError:
+                texts.append(f"axis {axis}: error {error:#x}" if error else "")
+        return "; ".join(filter(None, texts))
 
     def disable_motors(self) -> None:
         """See `Rounds.disable_motors`."""
         for node in self._line.nodes:
             with contextlib.suppress(TransferError):
                 self._line.send(*bus.idle_frames(node))
-
-
-# --- checks at opening ------------------------------------------------------------------------------------------------
-
-
-def beat(line: CanLine, axis: int) -> Heartbeat:
-    """Return the latest heartbeat of an axis; raise `TransferError` if none was received."""
-    node = line.nodes[axis]
-    found = signals(bus.HEARTBEAT, line.latest(node, bus.HEARTBEAT).data)
-    if found is None:
-        raise line.no_reply(node)
-    return Heartbeat(*found)
-
-
-def trouble(line: CanLine, generation: Generation, hidden: int = 0) -> str:
-    """Request and return the errors of both axes in one line, without the bits `hidden`."""
-    texts = []
-    parts = {"motor": bus.MOTOR_ERROR, "encoder": bus.ENCODER_ERROR, "controller": bus.CONTROLLER_ERROR}
-    for axis, node in enumerate(line.nodes):
-        error = beat(line, axis).error
-        try:
-            if generation.new:
-                active, reason = signals(bus.ERRORS, line.request(node, bus.ERRORS)) or (error, 0)
-                words = in_words((error | active | reason) & ~hidden, NEW_ERRORS)
-                texts.append(f"axis {axis}: {', '.join(words)}" if words else "")
-            else:
-                found = {part: bus.bits(line.request(node, command)) or 0 for part, command in parts.items()}
-                texts.append(explain(axis, {"": error & ~hidden, **found}))
-        except TransferError:
-            texts.append(f"axis {axis}: error {error:#x}" if error else "")
-    return "; ".join(filter(None, texts))
-
-
-def measure_rates(line: CanLine) -> dict[str, float]:
-    """Measure the rates of estimates and heartbeats of the slower axis [Hz], without sending anything.
-
-    Raises
-    ------
-    DeviceOpenError
-        If an axis is not received, or another program commands it.
-    """
-    kinds = {"estimates_hz": bus.ESTIMATES, "heartbeats_hz": bus.HEARTBEAT}
-    begin = time.perf_counter()
-    before = {kind: [line.latest(node, kind).total for node in line.nodes] for kind in kinds.values()}
-    line.wait(lambda: False, _LISTEN)
-    duration = time.perf_counter() - begin
-    for axis, node in enumerate(line.nodes):
-        if not line.latest(node, bus.HEARTBEAT).total:
-            others = ", ".join(map(str, sorted(line.others)))
-            own = [str(other) for other in line.nodes if line.latest(other, bus.HEARTBEAT).total]
-            there = others or (f"only {own[0]}" if own else "")
-            received = f"; there is {there}" if there else ""
-            why = f" {line.warning[0].upper()}{line.warning[1:]}." if line.warning else ""
-            raise DeviceOpenError(
-                f"axis {axis} was not heard as node {node} of {line.name}{received}.{why} Switch the drive's supply "
-                f"on, choose the nodes with {WHERE}.node_1 and node_2, and have both ends at {BIT_RATE} bit/s: sudo ip "
-                f"link set {line.name} up type can bitrate {BIT_RATE}; odrv0.can.config.baud_rate = {BIT_RATE}."
-            )
-        if node in line.rivals:
-            raise DeviceOpenError(
-                f"another program commands node {node} on {line.name}: end it (candump {line.name} shows its frames)."
-            )
-    return {
-        name: min(line.latest(node, kind).total - was for node, was in zip(line.nodes, before[kind], strict=True))
-        / duration
-        for name, kind in kinds.items()
-    }
-
-
-def generation_of(line: CanLine) -> Generation:
-    """Return the firmware generation of the drive; firmware 0.5 does not answer the version request."""
-    try:
-        version = line.request(line.nodes[0], bus.VERSION, attempts=1)
-    except TransferError:
-        line.raise_fault()
-        return Generation()
-    if len(version) < 8:
-        return Generation()
-    rates = "encoder_msg_rate_ms", "heartbeat_msg_rate_ms"
-    firmware = ".".join(map(str, version[4:7]))
-    return Generation(firmware, True, NEW_WATCHDOG_EXPIRED, rates, ("odrv0.axis0", "odrv1.axis0"))
-
-
-def _clear(line: CanLine, generation: Generation, allowed: bool = False) -> None:
-    """Clear errors if they are only expired watchdogs, which is normal without traffic, or if allowed.
-
-    Raises
-    ------
-    DeviceOpenError
-        If other errors are present, or errors persist.
-    """
-    errors = [beat(line, axis).error for axis in AXES]
-    if not allowed and any(bits & ~generation.watchdog for bits in errors):
-        raise DeviceOpenError(
-            f"the drive has errors from earlier: {trouble(line, generation, generation.watchdog)}. See to it, then "
-            f"start again with {WHERE}.clear_errors=true."
-        )
-    for node in line.nodes:  # this also feeds the watchdog, which would otherwise expire again at once
-        line.send(message(node, bus.CLEAR_ERRORS, 0))
-    if not _await(line, lambda beat: not beat.error, feed=True):
-        raise DeviceOpenError(f"the drive has errors that do not go away: {trouble(line, generation)}.")
-
-
-# --- arming and disarming ---------------------------------------------------------------------------------------------
-
-
-def arm_motors(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
-    """Arm both motors at their present positions.
-
-    Raises
-    ------
-    DeviceOpenError
-        If they cannot be armed; they are disarmed again.
-    """
-    try:
-        _clear(line, generation)
-        for node in line.nodes:
-            where = signals(bus.ESTIMATES, line.latest(node, bus.ESTIMATES).data)
-            if where is None:
-                raise line.no_reply(node)
-            line.send(message(node, bus.MODES, stage.POSITION_CONTROL, stage.PASS_THROUGH))
-            if settings.position_gain > 0.0:
-                line.send(message(node, bus.POSITION_GAIN, settings.position_gain))
-            if settings.speed_gain > 0.0:
-                line.send(message(node, bus.SPEED_GAINS, settings.speed_gain, settings.integrator_gain))
-            line.send(bus.input_position(node, where[0]))
-        for node in line.nodes:
-            line.send(message(node, bus.STATE, stage.CLOSED_LOOP))
-        _await(line, lambda beat: beat.state == stage.CLOSED_LOOP or bool(beat.error), feed=True)
-        if any(beat(line, axis) != (0, stage.CLOSED_LOOP) for axis in AXES):
-            raise DeviceFault(trouble(line, generation) or "an axis does not go into closed loop")
-    except DeviceFault as error:
-        disarm_motors(line)
-        raise DeviceOpenError(f"the motors could not be armed: {error}") from error
-
-
-def verify_watchdogs(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
-    """Arm both motors, stop sending, and require that the drive disarms them in time.
-
-    A drive does not report over CAN whether its watchdogs are enabled, and they cannot be enabled over CAN. They are
-    therefore tested.
-
-    Raises
-    ------
-    DeviceOpenError
-        If a motor is still armed, with the commands to type.
-    """
-    arm_motors(line, generation, settings)
-    begin = time.perf_counter()
-    expired = _await(line, lambda beat: bool(beat.error & generation.watchdog), settings.watchdog + _WATCHDOG_DELAY)
-    took = time.perf_counter() - begin
-    if not expired:
-        disarm_motors(line)
-        lines = "; ".join(
-            f"{axis}.config.watchdog_timeout = {settings.watchdog:g}; {axis}.config.enable_watchdog = True"
-            for axis in generation.axes
-        )
-        raise DeviceOpenError(
-            f"a motor was still driven {took:.2g} s after the last frame, {WHERE}.watchdog is {settings.watchdog:g} s: "
-            f"the drive's watchdog is off, or slower. Type in odrivetool: {lines}; odrv0.save_configuration()."
-        )
-
-
-def disarm_motors(line: CanLine) -> None:
-    """Disarm both motors and verify it; send an emergency stop to an axis that does not obey.
-
-    Raises
-    ------
-    DeviceFault
-        If the motors may still be armed.
-    """
-    for node in line.nodes:
-        line.send(*bus.idle_frames(node))
-    if _await(line, lambda beat: beat.state == stage.IDLE, _IDLE_TIMEOUT):
-        return
-    for node in line.nodes:
-        line.send(message(node, bus.ESTOP))
-    if not _await(line, lambda beat: beat.state == stage.IDLE):
-        now = [beat(line, axis).state for axis in AXES]
-        raise DeviceFault(f"its axes are in the states {now[0]} and {now[1]}, not in {stage.IDLE}")
-
-
-def _await(
-    line: CanLine, condition: Callable[[Heartbeat], bool], timeout: float = _STATE_TIMEOUT, *, feed: bool = False
-) -> bool:
-    """Wait until new heartbeats of both axes satisfy `condition`; return False on timeout.
-
-    With `feed`, the watchdogs are fed in the meantime.
-    """
-    before = [line.latest(node, bus.HEARTBEAT).total for node in line.nodes]
-    latest = time.perf_counter() + timeout
-    while True:
-        fresh = [line.latest(node, bus.HEARTBEAT).total > was for node, was in zip(line.nodes, before, strict=True)]
-        if all(fresh) and all(condition(beat(line, axis)) for axis in AXES):
-            return True
-        if time.perf_counter() > latest:
-            return False
-        if feed:
-            line.send(*(bus.Frame(node, bus.ESTIMATES, remote=True) for node in line.nodes))
-        line.wait(lambda: False, _POLL)

@@ -48,14 +48,9 @@ _HEAD = struct.Struct("<HHH")
 _WORD = struct.Struct("<H")
 
 
-def _remainder(byte: int) -> int:
-    value = byte << 8
-    for _ in range(8):
-        value = value << 1 ^ (_POLYNOMIAL if value & 0x8000 else 0)
-    return value & 0xFFFF
-
-
-_REMAINDERS = tuple(map(_remainder, range(256)))
+_REMAINDERS = list(range(0, 1 << 16, 1 << 8))  # of each byte
+for _ in range(8):
+    _REMAINDERS = [(value << 1 ^ (_POLYNOMIAL if value & 0x8000 else 0)) & 0xFFFF for value in _REMAINDERS]
 
 
 def checksum(data: bytes, start: int) -> int:

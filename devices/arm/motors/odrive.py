@@ -278,10 +278,10 @@ class OdriveStage(MotorStage):
         self._pipes = open_drive(self.settings.serial, self._far_end)
         return Line(self._pipes)
 
-    def _examine(self, line: Line) -> None:
+    def _examine(self) -> None:
         own, pipes = self.settings, self._pipes
-        drive = self.drive = connect(line, table_folder())
-        version = require_usable(drive, own)
+        drive = self.drive = connect(self._line, table_folder())
+        version = self._require_usable()
         self.facts = {"serial": pipes.serial, "transfers": pipes.transfers, "firmware": version}
         for axis in AXES:
             found = {limit: drive.get(f"axis{axis}.{name}") for limit, name in NAMES.items()}
@@ -297,6 +297,55 @@ class OdriveStage(MotorStage):
             require_enough(axis, limits, self._demands, own)
             self.facts[f"axis{axis}"] = limits.facts
         self.homed = all(drive.get(f"axis{axis}.encoder.config.mode") >= _FIRST_ABSOLUTE for axis in AXES)
+
+    def _require_usable(self) -> str:
+        """Require a supported drive with power, without errors, and with calibrated motors and encoders.
+
+        Its motors are disarmed in any case. Errors of an earlier run are cleared if they are only expired watchdogs, or
+        if the settings allow it. Positions must be absolute, and no other input may move the motors. Returns the
+        version of the firmware.
+
+        Raises
+        ------
+        DeviceOpenError
+            With the problem and its remedy.
+        """
+        drive = self.drive
+        version = ".".join(str(drive.get(f"fw_version_{part}")) for part in ("major", "minor", "revision"))
+        if not version.startswith("0.5."):
+            raise DeviceOpenError(f"the drive's firmware is {version}: this driver is for 0.5, and knows no other.")
+        stage.require_voltage(drive.get("vbus_voltage"), self.settings)
+        self._disarm()
+        if found := trouble(drive):
+            only_watchdogs = not drive.get("error") and all(
+                bits == (WATCHDOG_EXPIRED if part == "" else 0)
+                for axis in AXES
+                for part, bits in axis_errors(drive, axis).items()
+                if bits
+            )
+            if not (self.settings.clear_errors or only_watchdogs):
+                raise DeviceOpenError(
+                    f"the drive has errors from earlier: {found}. See to it, then start again with "
+                    f"{WHERE}.clear_errors=true."
+                )
+            drive.call("clear_errors")
+            if left := trouble(drive):
+                raise DeviceOpenError(f"the drive has errors that do not go away: {left}.")
+        for axis in AXES:
+            for name, reason in _MISLEADING.items():
+                path = f"axis{axis}.{name}"
+                if path in drive.table.endpoints and drive.get(path):
+                    raise DeviceOpenError(
+                        f"{path} is true in the drive: {reason}. Set it to false with the maker's tool."
+                    )
+        for axis in AXES:
+            for name, part in (("motor.is_calibrated", "motor"), ("encoder.is_ready", "encoder")):
+                if not drive.get(f"axis{axis}.{name}"):
+                    raise DeviceOpenError(
+                        f"axis {axis} of the drive: its {part} is not calibrated; calibrate it with the maker's tool "
+                        "and save that, or find its index, then start again."
+                    )
+        return version
 
     def _set_home(self, turns: Vector) -> None:
         drive = self.drive
@@ -333,10 +382,47 @@ class OdriveStage(MotorStage):
                 "the drive does not answer lines of text at its serial port on USB: end other programs that use "
                 f"this port, or choose {WHERE}.protocol=native."
             )
+        return rounds or NativeRounds(drive, own), self._arm_motors()
+
+    def _arm_motors(self) -> float:
+        """Arm both motors at their present positions, with the drive's watchdogs enabled; disarm them if that fails.
+
+        Returns the speed beyond which the drive disarms a motor [turn/s].
+        """
+        drive, own = self.drive, self.settings
+        given: dict[str, float] = {"control_mode": stage.POSITION_CONTROL, "input_mode": stage.PASS_THROUGH}
+        if own.speed_limit > 0.0:
+            given["vel_limit"] = own.speed_limit
+        if own.position_gain > 0.0:
+            given["pos_gain"] = own.position_gain
+        if own.speed_gain > 0.0:
+            given["vel_gain"] = own.speed_gain
+        if own.integrator_gain >= 0.0:
+            given["vel_integrator_gain"] = own.integrator_gain
+        controllers = [f"axis{axis}.controller" for axis in AXES]
         try:
-            return rounds or NativeRounds(drive, own), arm_motors(drive, own)
-        except BaseException:
-            self._end_text()
+            for axis, name in zip(AXES, controllers, strict=True):
+                for setting, value in given.items():
+                    drive.set(f"{name}.config.{setting}", value)
+                drive.set(f"{name}.input_vel", 0.0)
+                drive.set(f"{name}.input_torque", 0.0)
+                drive.set(f"{name}.input_pos", drive.get(f"axis{axis}.encoder.pos_estimate"))
+            limits = [
+                drive.get(f"{name}.config.vel_limit") * drive.get(f"{name}.config.vel_limit_tolerance")
+                for name in controllers
+            ]
+            for axis in AXES:  # feed before enabling: a watchdog enabled without remaining time is an error at once
+                drive.set(f"axis{axis}.config.watchdog_timeout", own.watchdog)
+                drive.call(f"axis{axis}.watchdog_feed")
+                drive.set(f"axis{axis}.config.enable_watchdog", True)
+            for axis in AXES:
+                drive.set(f"axis{axis}.requested_state", stage.CLOSED_LOOP)
+            self._await_state(stage.CLOSED_LOOP)
+            return float(max(limits))
+        except BaseException as error:
+            self._disarm()
+            if isinstance(error, DeviceFault):
+                raise DeviceOpenError(f"the motors could not be armed: {error}") from error
             raise
 
     def _end_text(self) -> None:
@@ -348,145 +434,32 @@ class OdriveStage(MotorStage):
         return np.array([self.drive.get(f"axis{axis}.encoder.pos_estimate") for axis in AXES])
 
     def _disarm(self) -> None:
+        """Close the serial port, disarm both motors, verify it, and disable the watchdogs."""
         self._end_text()
-        disarm_motors(self.drive)
-
-
-# --- checks -----------------------------------------------------------------------------------------------------------
-
-
-def require_usable(drive: Drive, settings: OdriveSettings) -> str:
-    """Require a supported drive with power, without errors, and with calibrated motors and encoders.
-
-    Returns the version of its firmware.
-
-    Its motors are disarmed in any case. Errors of an earlier run are cleared if they are only expired watchdogs, or if
-    the settings allow it. Positions must be absolute, and no other input may move the motors.
-
-    Raises
-    ------
-    DeviceOpenError
-        With the problem and its remedy.
-    """
-    version = ".".join(str(drive.get(f"fw_version_{part}")) for part in ("major", "minor", "revision"))
-    if not version.startswith("0.5."):
-        raise DeviceOpenError(f"the drive's firmware is {version}: this driver is for 0.5, and knows no other.")
-    stage.require_voltage(drive.get("vbus_voltage"), settings)
-    disarm_motors(drive)
-    if found := trouble(drive):
-        only_watchdogs = not drive.get("error") and all(
-            bits == (WATCHDOG_EXPIRED if part == "" else 0)
-            for axis in AXES
-            for part, bits in axis_errors(drive, axis).items()
-            if bits
-        )
-        if not (settings.clear_errors or only_watchdogs):
-            raise DeviceOpenError(
-                f"the drive has errors from earlier: {found}. See to it, then start again with "
-                f"{WHERE}.clear_errors=true."
-            )
-        drive.call("clear_errors")
-        if left := trouble(drive):
-            raise DeviceOpenError(f"the drive has errors that do not go away: {left}.")
-    for axis in AXES:
-        for name, reason in _MISLEADING.items():
-            path = f"axis{axis}.{name}"
-            if path in drive.table.endpoints and drive.get(path):
-                raise DeviceOpenError(f"{path} is true in the drive: {reason}. Set it to false with the maker's tool.")
-    for axis in AXES:
-        for name, part in (("motor.is_calibrated", "motor"), ("encoder.is_ready", "encoder")):
-            if not drive.get(f"axis{axis}.{name}"):
-                raise DeviceOpenError(
-                    f"axis {axis} of the drive: its {part} is not calibrated; calibrate it with the maker's tool and "
-                    "save that, or find its index, then start again."
-                )
-    return version
-
-
-# --- arming and disarming ---------------------------------------------------------------------------------------------
-
-
-def arm_motors(drive: Drive, settings: OdriveSettings) -> float:
-    """Arm both motors at their present positions, with the drive's watchdogs enabled.
-
-    Returns
-    -------
-    float
-        Speed beyond which the drive disarms a motor [turn/s].
-
-    Raises
-    ------
-    DeviceOpenError
-        If they cannot be armed; they are disarmed again.
-    """
-    given: dict[str, float] = {"control_mode": stage.POSITION_CONTROL, "input_mode": stage.PASS_THROUGH}
-    if settings.speed_limit > 0.0:
-        given["vel_limit"] = settings.speed_limit
-    if settings.position_gain > 0.0:
-        given["pos_gain"] = settings.position_gain
-    if settings.speed_gain > 0.0:
-        given["vel_gain"] = settings.speed_gain
-    if settings.integrator_gain >= 0.0:
-        given["vel_integrator_gain"] = settings.integrator_gain
-    controllers = [f"axis{axis}.controller" for axis in AXES]
-    try:
-        for axis, name in zip(AXES, controllers, strict=True):
-            for setting, value in given.items():
-                drive.set(f"{name}.config.{setting}", value)
-            drive.set(f"{name}.input_vel", 0.0)
-            drive.set(f"{name}.input_torque", 0.0)
-            drive.set(f"{name}.input_pos", drive.get(f"axis{axis}.encoder.pos_estimate"))
-        limits = [
-            drive.get(f"{name}.config.vel_limit") * drive.get(f"{name}.config.vel_limit_tolerance")
-            for name in controllers
-        ]
-        for axis in AXES:  # feed before enabling: a watchdog enabled without remaining time is an error at once
-            drive.set(f"axis{axis}.config.watchdog_timeout", settings.watchdog)
-            drive.call(f"axis{axis}.watchdog_feed")
-            drive.set(f"axis{axis}.config.enable_watchdog", True)
+        drive = self.drive
         for axis in AXES:
-            drive.set(f"axis{axis}.requested_state", stage.CLOSED_LOOP)
-        _await_state(drive, stage.CLOSED_LOOP)
-        return float(max(limits))
-    except BaseException as error:
-        disarm_motors(drive)
-        if isinstance(error, DeviceFault):
-            raise DeviceOpenError(f"the motors could not be armed: {error}") from error
-        raise
-
-
-def disarm_motors(drive: Drive) -> None:
-    """Disarm both motors, verify it, and disable the watchdogs.
-
-    Raises
-    ------
-    DeviceFault
-        If the motors may still be armed.
-    """
-    for axis in AXES:
-        drive.set(f"axis{axis}.controller.input_vel", 0.0)
-        drive.set(f"axis{axis}.controller.input_torque", 0.0)
-        drive.set(f"axis{axis}.requested_state", stage.IDLE)
-    _await_state(drive, stage.IDLE)
-    for axis in AXES:
-        drive.set(f"axis{axis}.config.enable_watchdog", False)
-
-
-def _await_state(drive: Drive, state: int) -> None:
-    """Wait until both axes are in a state, feeding the watchdogs."""
-    latest = time.monotonic() + _STATE_TIMEOUT
-    while True:
-        now = [drive.get(f"axis{axis}.current_state") for axis in AXES]
-        if all(found == state for found in now):
-            return
-        found = trouble(drive) if state != stage.IDLE else ""
-        if found:
-            raise DeviceFault(found)
-        if time.monotonic() > latest:
-            raise DeviceFault(f"its axes are in the states {now[0]} and {now[1]}, not in {state}")
+            drive.set(f"axis{axis}.controller.input_vel", 0.0)
+            drive.set(f"axis{axis}.controller.input_torque", 0.0)
+            drive.set(f"axis{axis}.requested_state", stage.IDLE)
+        self._await_state(stage.IDLE)
         for axis in AXES:
-            drive.call(f"axis{axis}.watchdog_feed")
-        time.sleep(_POLL)
+            drive.set(f"axis{axis}.config.enable_watchdog", False)
+
+    def _await_state(self, state: int) -> None:
+        """Wait until both axes are in a state, feeding the watchdogs."""
+        drive, latest = self.drive, time.monotonic() + _STATE_TIMEOUT
+        while True:
+            now = [drive.get(f"axis{axis}.current_state") for axis in AXES]
+            if all(found == state for found in now):
+                return
+            found = trouble(drive) if state != stage.IDLE else ""
+            if found:
+                raise DeviceFault(found)
+            if time.monotonic() > latest:
+                raise DeviceFault(f"its axes are in the states {now[0]} and {now[1]}, not in {state}")
+            for axis in AXES:
+                drive.call(f"axis{axis}.watchdog_feed")
+            time.sleep(_POLL)
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------

@@ -372,8 +372,8 @@ class MotorStage(Managed):
         """Return a line to the drive, which has the method ``close``."""
 
     @abstractmethod
-    def _examine(self, line: Any) -> None:
-        """Check the drive, disarm its motors, and set `homed` and `facts`."""
+    def _examine(self) -> None:
+        """Check the connected drive, disarm its motors, and set `homed` and `facts`."""
 
     @abstractmethod
     def _set_home(self, turns: Vector) -> None:
@@ -405,13 +405,13 @@ class MotorStage(Managed):
         """
         if self._line is not None:
             return
-        line = self._connect()
-        with contextlib.ExitStack() as undo:
-            undo.callback(line.close)
+        self._line = self._connect()
+        try:
             with opening():
-                self._examine(line)
-            undo.pop_all()
-        self._line = line
+                self._examine()
+        except BaseException:
+            self._disconnect()
+            raise
 
     def home(self, angles: Vector) -> None:
         """Define the present pose of the joints, at rest and not armed, as `angles`, (2,) [rad].
@@ -479,14 +479,16 @@ class MotorStage(Managed):
 
     def close(self) -> None:
         """Disarm the motors and disconnect; do nothing if not open."""
-        line = self._line
-        if line is None:
+        if self._line is None:
             return
         try:
             self.disarm()
         finally:
-            self._line = None
-            line.close()
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        line, self._line = self._line, None
+        line.close()
 
     def _require_open(self) -> None:
         if self._line is None:
