@@ -123,7 +123,7 @@ def _bench_and_person(
         return
     with operated() as (hand, lane):
         backend = settings.plug_in(hand)
-        handle = backend.sticks[0].profile.handle
+        handle = backend.units[0].profile.handle
         person = EmulatedPerson(lane, request.reach(handle.half_width, handle.half_height))
         person.show_message = print_message  # type: ignore[method-assign]
         yield Bench(settings, moved_with({"hand": hand}), backend), person

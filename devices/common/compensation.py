@@ -145,7 +145,8 @@ class Compensation:
     record : (1,) structured array
         Compensation record of dtype `COMPENSATION` for a device, without the address of the part.
     least_friction : float
-        Smallest friction that the device can render [N], equal to its residual friction.
+        Smallest friction that the device can render [N], equal to its residual friction in the worst case including
+        the uncertainty of the levels.
     """
 
     def __init__(self, own: HandleFriction, share: float, period: float, resolution: float) -> None:
@@ -163,8 +164,9 @@ class Compensation:
             gentle.append((_gentler(laws[0], slope), _gentler(laws[1], slope)))
         rendered = gentle[0], gentle[1]
         record["axis_laws"] = law_records(rendered)
-        self.least_friction = own.least_friction(share)
-        self._own, self._kinds = own, law_kinds(rendered)
+        own_laws = [law for laws in own.laws for law in laws]
+        self.least_friction = (1.0 - share) * max(law.breakaway_force for law in own_laws) + own.doubt
+        self._viscosity, self._kinds = max(law.slopes[1] for law in own_laws), law_kinds(rendered)
 
     @functools.cached_property
     def address(self) -> int:
@@ -173,7 +175,7 @@ class Compensation:
 
     def left_of(self, damping: float) -> float:
         """Return the guaranteed device damping [N s/m] that remains under friction compensation."""
-        return max(damping - self._own.viscosity, 0.0)
+        return max(damping - self._viscosity, 0.0)
 
 
 def _gentler(law: Law, slope: float) -> Law:

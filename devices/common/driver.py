@@ -20,23 +20,19 @@ from devices.common.compensation import Compensation, CompensationSettings
 from devices.common.kernels import NOT_FINITE
 from devices.common.latch import Wake
 from devices.common.log import CommandLog
-from devices.common.settings import RunSettings, VelocitySettings, check_velocity
+from devices.common.settings import RunSettings, VelocitySettings
 from devices.common.velocity import fill_velocity, prepare_velocity
 from haptics.clock import Clock, WallClock
 from haptics.device import Managed, Port, State, Vector
 from haptics.errors import DeviceFault
 from haptics.jit import address_of_part, run_part
-from haptics.settings import check, documented
+from haptics.settings import documented
 
 
 @documented
 @dataclass(frozen=True)
-class ForceDriverSettings(RunSettings, CompensationSettings, VelocitySettings):
+class ForceDriverSettings(RunSettings, CompensationSettings, VelocitySettings, section="device"):
     """Settings of a driver with force commands and position measurements."""
-
-    def __post_init__(self) -> None:
-        check(self, "device")
-        check_velocity(self, "device.")
 
 
 class Driver(Managed):

@@ -200,15 +200,6 @@ class HandleFriction:
     laws: AxisLaws
     doubt: float
 
-    def least_friction(self, share: float) -> float:
-        """Return the residual friction [N] if `share` of it is compensated: worst case including uncertainty."""
-        return (1.0 - share) * max(law.breakaway_force for laws in self.laws for law in laws) + self.doubt
-
-    @property
-    def viscosity(self) -> float:
-        """Largest viscosity of all axes and directions [N s/m]."""
-        return max(law.slopes[1] for laws in self.laws for law in laws)
-
 
 def read_own_friction(path: str, device: str, identity: str = "") -> HandleFriction:
     """Read the friction of a device.

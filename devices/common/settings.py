@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice, documented, string
+from haptics.settings import Checked, bounded, choice, documented, string
 
 # --- settings ---------------------------------------------------------------------------------------------------------
 
@@ -76,8 +76,10 @@ ESTIMATORS = ("difference", "end-fit", "best-fit", "kalman", "level-crossing", "
 
 @documented
 @dataclass(frozen=True)
-class VelocitySettings:
+class VelocitySettings(Checked):
     """Settings of the velocity estimate of a device that measures positions.
+
+    A driver's settings derive from it with the keyword ``section="device"``, the table in messages.
 
     Raises
     ------
@@ -104,31 +106,14 @@ class VelocitySettings:
     )
 
     def __post_init__(self) -> None:
-        check(self)
-        check_velocity(self, "")
-
-
-def check_velocity(settings: VelocitySettings, where: str) -> None:
-    """Check conditions that involve several settings.
-
-    Parameters
-    ----------
-    settings : VelocitySettings
-        Settings that include the fields of `VelocitySettings`.
-    where : str
-        Prefix of the names of settings: ``device.``, or empty.
-
-    Raises
-    ------
-    ConfigurationError
-        If a window is set for an estimator without one.
-    """
-    window, name = settings.velocity_window, settings.velocity_estimator
-    if window > 1 and name != "difference":
-        raise ConfigurationError(
-            f"{where}velocity_window = {window}: only {where}velocity_estimator = 'difference' averages over a window; "
-            f"with {name!r} it must be 1."
-        )
+        super().__post_init__()
+        where = f"{self.section}." if self.section else ""
+        window, name = self.velocity_window, self.velocity_estimator
+        if window > 1 and name != "difference":
+            raise ConfigurationError(
+                f"{where}velocity_window = {window}: only {where}velocity_estimator = 'difference' averages over a "
+                f"window; with {name!r} it must be 1."
+            )
 
 
 def velocity_lag(settings: VelocitySettings, resolution: float, period: float) -> float:

@@ -36,6 +36,8 @@ class EmulatedArmSettings(EmulationSettings, ArmSettings):
     """Settings of an emulated arm: `EmulationSettings` and the driver's settings, which define the arm."""
 
     NOUN: ClassVar[str] = "arm"
+    held = True
+    identity = "emulated"
 
     def __post_init__(self) -> None:
         ArmSettings.__post_init__(self)
@@ -45,16 +47,6 @@ class EmulatedArmSettings(EmulationSettings, ArmSettings):
     def home(self) -> tuple[float, float]:
         """Start position of the hand [m], where its operator holds the end effector."""
         return make_hand(self.hand, self.seed, self.workspace).start
-
-    @property
-    def held(self) -> bool:
-        """Whether the end effector is held at its home: always True."""
-        return True
-
-    @property
-    def identity(self) -> str:
-        """Identification of the arm, for display."""
-        return "emulated"
 
     @property
     def drive_gains(self) -> DriveGains | None:

@@ -26,22 +26,14 @@ class EmulatedPantographSettings(EmulationSettings, PantographSettings):
     """
 
     NOUN: ClassVar[str] = "pantograph"
+    held = True
+    identity = "emulated"
 
     def __post_init__(self) -> None:
         PantographSettings.__post_init__(self)
         self.check_emulation(HAPI_FAULTS)
         if self.emulated and self.port:
             raise ConfigurationError(f"device.port = {self.port!r}: an emulated board brings its own; leave it out.")
-
-    @property
-    def held(self) -> bool:
-        """Whether the arms are held at their home pose: always True."""
-        return True
-
-    @property
-    def identity(self) -> str:
-        """Identification of the board, for display."""
-        return "emulated"
 
 
 class EmulatedPantograph(Pantograph):

@@ -22,7 +22,7 @@ from devices.arm.mechanics.linkage import flange_angle
 from devices.arm.mechanics.plant import step_plant
 from devices.arm.motors.settings import DriveGains
 from devices.common.settings import Workspace
-from devices.emulators.odrive.axis import AXIS, STEP, Pair, iterate
+from devices.emulators.odrive.axis import AXIS, STEP, iterate
 from devices.emulators.odrive.board import EmulatedOdrive, EmulatedOdriveBackend
 from devices.emulators.odrive.server import serving
 from devices.emulators.optoforce import OptoForceUnit
@@ -135,14 +135,14 @@ class ArmPlant:
     def __init__(
         self,
         body: ArmBody,
-        ratios: Pair,
+        ratios: tuple[float, float],
         workspace: Workspace,
         hand: Mapping[str, Any] | None = None,
         seed: int = 0,
         sensor: WrenchSettings | None = None,
     ) -> None:
         self._hand = make_hand(hand, seed, workspace)
-        self._ratios = ratios
+        self._ratios = np.array(ratios)
         self._record = np.zeros(1, SCENE)
         record = self._record
         record["substep"] = STEP
@@ -152,7 +152,6 @@ class ArmPlant:
         _place(record, SETTLING if body.gravity > 0.0 else 0)
         fill_wrench(record["sensor"], sensor or WrenchSettings(), body.handle_mass, body.gravity, seed)
         record["target"] = record["next_target"] = record["handle"]
-        self._rotor, self._rotor_speed = record["arm"]["rotor"][0], record["arm"]["rotor_speed"][0]
         self._begun = False
         self._slice = self._steps = self._seen = 0
         copy = record.copy()  # copy on which all kernels are compiled in advance
@@ -176,18 +175,14 @@ class ArmPlant:
     # --- interface to the motors -------------------------------------------------------------------------------------
 
     @property
-    def angles(self) -> Pair:
-        """Angles of the motors' shafts [turn]."""
-        return self._turns(self._rotor)
+    def angles(self) -> Vector:
+        """Angles of the motors' shafts, (2,) [turn]."""
+        return np.asarray(self._record["arm"]["rotor"][0] * self._ratios / math.tau)
 
     @property
-    def speeds(self) -> Pair:
-        """Speeds of the motors' shafts [turn/s]."""
-        return self._turns(self._rotor_speed)
-
-    def _turns(self, values: Vector) -> Pair:
-        first, second = self._ratios
-        return float(values[0]) * first / math.tau, float(values[1]) * second / math.tau
+    def speeds(self) -> Vector:
+        """Speeds of the motors' shafts, (2,) [turn/s]."""
+        return np.asarray(self._record["arm"]["rotor_speed"][0] * self._ratios / math.tau)
 
     def run(self, axes: NDArray[Any], count: int) -> None:
         """Simulate `count` control iterations; see `devices.emulators.odrive.axis.Plant`."""
@@ -272,17 +267,19 @@ class ArmBoard(EmulatedOdrive):
         self._test_duration, self._driven_since = WATCHDOG_TESTED * watchdog, math.inf
         gains = gains_for(body)
         for axis in self.inside.axes:
-            axis.values |= {
-                "motor.config.torque_constant": body.torque_limit / CURRENT,
-                "motor.config.current_lim": CURRENT,
-                "encoder.config.cpr": body.encoder_counts,
-                "controller.config.vel_limit": max(SPEED_LIMIT, RESERVE * fastest),
-                "controller.config.pos_gain": gains.position,
-                "controller.config.vel_gain": gains.speed,
-                "controller.config.vel_integrator_gain": gains.integrator,
-                "config.watchdog_timeout": watchdog,
-                "config.enable_watchdog": watchdog > 0.0,
-            }
+            axis.values.update(
+                {
+                    "motor.config.torque_constant": body.torque_limit / CURRENT,
+                    "motor.config.current_lim": CURRENT,
+                    "encoder.config.cpr": body.encoder_counts,
+                    "controller.config.vel_limit": max(SPEED_LIMIT, RESERVE * fastest),
+                    "controller.config.pos_gain": gains.position,
+                    "controller.config.vel_gain": gains.speed,
+                    "controller.config.vel_integrator_gain": gains.integrator,
+                    "config.watchdog_timeout": watchdog,
+                    "config.enable_watchdog": watchdog > 0.0,
+                }
+            )
 
     def catch_up(self) -> frozenset[str]:
         """Advance to the present time; return the names of the active faults."""

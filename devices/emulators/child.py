@@ -2,8 +2,8 @@
 
 `spawn` runs this module, whose `main` starts an emulator. The module of the emulator has a context manager
 ``emulator(table)`` that builds the device from a table and yields its address and a function that serves it until
-standard input ends, because the parent process has closed it or has ended. It is imported after `settle_in`, because
-its imports are slow.
+standard input ends, because the parent process has closed it or has ended. It is imported after the process has left
+real-time scheduling, because its imports are slow.
 """
 
 from __future__ import annotations
@@ -113,8 +113,19 @@ def _affinity(processors: set[int]) -> Iterator[None]:
 
 
 def main(module: str, table: dict[str, Any]) -> int:
-    """Build an emulator, print its address or the error in `table`, and serve it; return the exit status."""
-    priority = settle_in()
+    """Build an emulator, print its address or the error in `table`, and serve it; return the exit status.
+
+    The process ignores termination signals and leaves real-time scheduling: it ends only when its parent closes the
+    pipe, and does not disturb a real-time loop while it imports and compiles. The emulator represents a device with its
+    own processor: it gets priority over other programs, where permitted.
+    """
+    priority = os.sched_getparam(0).sched_priority  # of the real-time loop that started it, 0 if none
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    for thread in map(int, os.listdir("/proc/self/task")):  # libraries may have started threads
+        with contextlib.suppress(OSError):  # it must not run with the priority of the loop that started it
+            os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+    raise_priority()
     with contextlib.ExitStack() as resources:
         try:
             address, serve = resources.enter_context(importlib.import_module(module).emulator(table))
@@ -130,28 +141,6 @@ def main(module: str, table: dict[str, Any]) -> int:
                 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority - 1))
         serve()
     return 0
-
-
-def settle_in() -> int:
-    """Ignore termination signals, leave real-time scheduling, and take priority over other programs.
-
-    The process then ends only when its parent closes the pipe, and does not disturb a real-time loop while it imports
-    and compiles. The emulator represents a device with its own processor: it gets priority over other programs, where
-    permitted.
-
-    Returns
-    -------
-    int
-        Priority of the real-time loop that started it, 0 if none.
-    """
-    priority = os.sched_getparam(0).sched_priority
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    for thread in map(int, os.listdir("/proc/self/task")):  # libraries may have started threads
-        with contextlib.suppress(OSError):  # it must not run with the priority of the loop that started it
-            os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
-    raise_priority()
-    return priority
 
 
 def raise_priority() -> None:

@@ -154,11 +154,10 @@ class Arms(SimulatedHandle):
 
     def force(self, torques: tuple[float, float]) -> tuple[float, float]:
         """Return the force on the handle [N] that does the same work as the `torques` [N m]."""
-        x, y = self._tip()
         left, right = torques
         force = []
         for dx, dy in ((_NUDGE, 0.0), (0.0, _NUDGE)):
-            ahead, behind = self._reach(x + dx, y + dy), self._reach(x - dx, y - dy)
+            ahead, behind = self._reach(dx, dy), self._reach(-dx, -dy)
             slopes = [(one - other) / (2.0 * _NUDGE) for one, other in zip(ahead, behind, strict=True)]
             force.append(left * slopes[0] + right * slopes[1])
         return force[0], force[1]
@@ -171,19 +170,18 @@ class Arms(SimulatedHandle):
         u = min((now - self._released) / CARRY, 1.0)
         part = u * u * (3.0 - 2.0 * u)
         angles = []
-        for radians, home in zip(self._reach(*self._tip()), (left, right), strict=True):
+        for radians, home in zip(self._reach(), (left, right), strict=True):
             angle = math.degrees(radians)
             angle += 360.0 * round((home - angle) / 360.0)
             angles.append(home + part * (angle - home))
         return angles[0], angles[1]
 
-    def _tip(self) -> tuple[float, float]:
-        x, y = self.joystick.handle
-        return x + self.profile.middle[0], y + self.profile.middle[1]
-
-    def _reach(self, x: float, y: float) -> tuple[float, float]:
-        """Return the angles [rad] of the arms, elbows out, for the tip at (x, y) [m]."""
+    def _reach(self, dx: float = 0.0, dy: float = 0.0) -> tuple[float, float]:
+        """Return the angles [rad] of the arms, elbows out, for the tip displaced by (dx, dy) [m]."""
         own = self.profile
+        x, y = (
+            place + middle + way for place, middle, way in zip(self.joystick.handle, own.middle, (dx, dy), strict=True)
+        )
         angles = []
         for foot, bend in ((0.0, 1.0), (own.base, -1.0)):
             reach = math.hypot(x - foot, y)
@@ -264,7 +262,10 @@ class Firmware:
                 self._encoders = [(*pair, self._counts(port, now)) for port, pair in zip(ports, numbers, strict=True)]
                 self.arms.release(now)
             elif message[0] == 2 and len(message) == 10:
-                by_port = [_quantised(torque) for torque in struct.unpack("<2f", message[2:])]
+                by_port = []
+                for torque in struct.unpack("<2f", message[2:]):
+                    part = 0.0 if math.isnan(torque) else max(min(torque / TORQUE_LIMIT, 1.0), -1.0)
+                    by_port.append(round(part * STEPS) / STEPS * TORQUE_LIMIT)
                 order = self.arms.profile.arm_of_port
                 self.torques = (by_port[order.index(0)], by_port[order.index(1)])
                 x, y = self.arms.joystick.handle
@@ -299,14 +300,6 @@ class Firmware:
         own = self.arms.profile
         angle = self.arms.angles(now)[own.arm_of_port[port]]
         return math.floor(angle * own.counts / 360.0)
-
-
-def _quantised(torque: float) -> float:
-    """Return the torque of the motor for a commanded `torque` [N m]."""
-    if math.isnan(torque):
-        return 0.0
-    part = max(min(torque / TORQUE_LIMIT, 1.0), -1.0)
-    return round(part * STEPS) / STEPS * TORQUE_LIMIT
 
 
 # --- board ------------------------------------------------------------------------------------------------------------

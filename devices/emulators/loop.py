@@ -25,35 +25,22 @@ MEMORY = 1.0
 """Time for which a stall can explain later failures [s]."""
 
 
-class Source:
-    """Object with events at certain times."""
-
-    @abstractmethod
-    def pause(self, now: float) -> float:
-        """Return the time until the next event [s]; `now` is a time of the system's monotonic clock."""
-
-    @abstractmethod
-    def serve(self, now: float) -> None:
-        """Process due events."""
-
-
 class Loop:
     """Serves files and sources, one after the other, in the thread that calls `run`.
 
     Attributes
     ----------
-    sources : list of Source
-        Sources that are served in every pass, in this order.
+    files : dict
+        Functions that are called when a file, the key, is readable or has ended.
+    sources : list of (callable, callable)
+        Sources of timed events, in the order of service: ``pause(now)`` returns the time until the next event, and
+        ``serve(now)`` processes due events; `now` is a time of the system's monotonic clock [s].
     """
 
     def __init__(self) -> None:
-        self.sources: list[Source] = []
-        self._files: dict[Any, Callable[[], None]] = {}
+        self.files: dict[Any, Callable[[], None]] = {}
+        self.sources: list[tuple[Callable[[float], float], Callable[[float], None]]] = []
         self._stalls: list[tuple[float, float]] = []
-
-    def watch(self, file: Any, call: Callable[[], None]) -> None:
-        """Call `call` when `file` is readable or has ended."""
-        self._files[file] = call
 
     def accept(self, listener: socket.socket, begin: Callable[[socket.socket], bool]) -> None:
         """Accept connections of a listening socket; `begin` returns False to reject one."""
@@ -65,11 +52,7 @@ class Loop:
                 if not begin(wire):
                     wire.close()
 
-        self.watch(listener, accept_client)
-
-    def remove(self, file: Any) -> None:
-        """Stop watching a file."""
-        self._files.pop(file, None)
+        self.files[listener] = accept_client
 
     def stalled(self) -> float:
         """Return the longest recent time without execution [s]; 0 if none."""
@@ -80,21 +63,21 @@ class Loop:
         """Serve until `done` returns True, which is called after every pass."""
         now, used = time.monotonic(), time.thread_time()
         while not done():
-            due = min((source.pause(now) for source in self.sources), default=LONGEST_WAIT)
-            pause = max(min(due, LONGEST_WAIT), 0.0)
-            ready, _, _ = select.select(self._files, (), (), pause)
+            due = min((pause(now) for pause, _ in self.sources), default=LONGEST_WAIT)
+            waited = max(min(due, LONGEST_WAIT), 0.0)
+            ready, _, _ = select.select(self.files, (), (), waited)
             before, used_before = now, used
             now, used = time.monotonic(), time.thread_time()
-            lost = now - before - pause - (used - used_before)  # neither used nor waited for
+            lost = now - before - waited - (used - used_before)  # neither used nor waited for
             if lost >= STALL:
                 self._stalls = [stall for stall in self._stalls if stall[0] >= now - MEMORY]
                 self._stalls.append((now, lost))
             for file in ready:
-                call = self._files.get(file)
+                call = self.files.get(file)
                 if call is not None:
                     call()
-            for source in self.sources:
-                source.serve(now)
+            for _, serve in self.sources:
+                serve(now)
 
     @contextlib.contextmanager
     def in_thread(self, name: str) -> Iterator[None]:
@@ -109,7 +92,7 @@ class Loop:
             thread.join()
 
 
-class ServedDevice(Source):
+class ServedDevice:
     """Emulated device, served by a thread in a ``with`` statement, or by an event loop (`within`)."""
 
     def __enter__(self) -> Self:

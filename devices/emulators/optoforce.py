@@ -129,17 +129,13 @@ class OptoForceUnit(PseudoTerminal, ServedDevice):
     @contextlib.contextmanager
     def within(self, loop: Loop) -> Iterator[None]:
         """Serve the unit in an event loop within the block."""
-        loop.sources.append(self)
+        loop.sources.append((lambda now: min(self.program.pause(now), _POLL), self._serve))
         try:
             yield
         finally:
             self.unplug()
 
-    def pause(self, now: float) -> float:
-        """Return the time until the next transmission or poll [s]."""
-        return min(self.program.pause(now), _POLL)
-
-    def serve(self, now: float) -> None:
+    def _serve(self, _: float) -> None:
         """Process received data, and send due data."""
         active = self._active()
         if "unplug" in active:

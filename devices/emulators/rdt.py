@@ -219,20 +219,16 @@ class RdtBox(ServedDevice):
 
         def accept(wire: socket.socket) -> bool:
             wire.settimeout(_PATIENCE)
-            loop.watch(wire, lambda: self._serve_page(loop, wire))
+            loop.files[wire] = lambda: self._serve_page(loop, wire)
             return True
 
-        loop.watch(self._socket, self._listen)
-        loop.sources.append(self)
+        loop.files[self._socket] = self._listen
+        loop.sources.append((lambda now: max(self.program.pause(now), _SHORTEST), self._serve))
         loop.accept(self._listener, accept)
         with self._socket, self._listener:
             yield
 
-    def pause(self, now: float) -> float:
-        """Return the time until the next transmission [s]."""
-        return max(self.program.pause(now), _SHORTEST)
-
-    def serve(self, now: float) -> None:
+    def _serve(self, now: float) -> None:
         """Send due datagrams."""
         self.program.set_faults(self._active())
         for datagram in self.program.due(now):
@@ -247,7 +243,7 @@ class RdtBox(ServedDevice):
 
     def _serve_page(self, loop: Loop, wire: socket.socket) -> None:
         """Serve one web page per connection; the request arrives in one piece."""
-        loop.remove(wire)
+        del loop.files[wire]
         with wire, contextlib.suppress(OSError):  # the client may have disconnected
             method, path, *_ = (*wire.recv(_LONGEST_REQUEST).decode("latin-1").split(), "", "")
             page = self.program.page(path) if method == "GET" else None

@@ -18,6 +18,7 @@ import threading
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -228,9 +229,9 @@ class UsbDevice:
     def bind(self, interface: int) -> None:
         """Assign an interface to the kernel's driver."""
 
-    @abstractmethod
     def unbind(self, interface: int) -> None:
         """Release an interface from the kernel's driver."""
+        self.drivers.discard(interface)
 
     def deadline(self, timeout: int) -> float:
         """Return the time until which a transfer may last [s]; a timeout of 0 ms means no limit."""
@@ -242,12 +243,14 @@ class UsbDevice:
         self.generation += 1
 
 
+@dataclass(frozen=True, eq=False)
 class Device:
     """Device found on the bus; a reconnected device is another one."""
 
-    def __init__(self, unit: UsbDevice) -> None:
-        self.unit, self.generation, self.address = unit, unit.generation, unit.address
-        self.tree = configuration_tree(unit.firmware.configuration_descriptor)
+    unit: UsbDevice
+    generation: int
+    address: int
+    tree: SimpleNamespace
 
     @property
     def connected(self) -> bool:
@@ -261,13 +264,13 @@ class Device:
         return fail(errno.ENOENT) if found is None else found
 
 
+@dataclass(eq=False)
 class Handle:
     """Open device."""
 
-    def __init__(self, device: Device) -> None:
-        self.device = device
-        self.unit: Any = device.unit
-        self.closed = False
+    device: Device
+    unit: Any
+    closed: bool = False
 
 
 # --- descriptors with the field names of the specification, as pyusb requires them ------------------------------------
@@ -314,9 +317,6 @@ def device_fields(data: bytes, address: int, port: int) -> SimpleNamespace:
 class DescriptorTrees:
     """Part of a backend for pyusb that returns the configuration of devices with an attribute ``tree``."""
 
-    def get_parent(self, dev: Any) -> None:
-        """Return None: there is no hub."""
-
     def get_configuration_descriptor(self, dev: Any, config: int) -> SimpleNamespace:
         """Return the only configuration."""
         tree: SimpleNamespace = [dev.tree][config]
@@ -339,27 +339,32 @@ class UsbBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
 
     Parameters
     ----------
-    units : sequence of UsbDevice
+    *units : UsbDevice
         Devices on the bus; the ports are numbered in this order, from 1 on.
+    latency : float
+        Additional duration of every transfer [s].
     """
 
-    def __init__(self, units: Sequence[UsbDevice]) -> None:
+    def __init__(self, *units: Any, latency: float = 0.0) -> None:
         super().__init__()
-        self._units = list(units)
+        self.units = units
+        self._latency = latency
         self._slots: dict[tuple[int, int], int] = {}
 
     def port(self, unit: UsbDevice) -> int:
         """Return the number of the port at which a device is plugged in."""
-        return self._units.index(unit) + 1
+        return self.units.index(unit) + 1
 
     def enumerate_devices(self) -> Iterator[Device]:
         """Yield the devices that are plugged in."""
-        for unit in self._units:
+        for unit in self.units:
             with unit.lock:
                 unit.catch_up()
-                device = Device(unit) if unit.plugged else None
-            if device is not None:
-                yield device
+                if not unit.plugged:
+                    continue
+                tree = configuration_tree(unit.firmware.configuration_descriptor)
+                device = Device(unit, unit.generation, unit.address, tree)
+            yield device
 
     def get_device_descriptor(self, dev: Device) -> SimpleNamespace:
         """Return the device descriptor, with bus address and port."""
@@ -382,7 +387,7 @@ class UsbBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
                 fail(errno.ENODEV)
             if "no-permission" in faults:
                 fail(errno.EACCES)
-        return Handle(dev)
+        return Handle(dev, dev.unit)
 
     def close_device(self, dev_handle: Handle) -> None:
         """Close a device and release its interfaces; the kernel's driver is not reattached automatically."""
@@ -403,12 +408,6 @@ class UsbBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
             if unit.drivers or unit.owners:
                 fail(errno.EBUSY)
             unit.firmware.power_on()
-
-    def set_interface_altsetting(self, dev_handle: Handle, intf: int, altsetting: int) -> None:
-        """Select setting 0, the only one."""
-        self.advance(dev_handle)
-        if altsetting:
-            fail(errno.ENOENT)
 
     def is_kernel_driver_active(self, dev_handle: Handle, intf: int) -> bool:
         """Return True if the kernel's driver has claimed the interface."""
@@ -541,7 +540,7 @@ class UsbBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
 
     def delay(self, handle: Handle) -> float:
         """Return the present additional duration of a transfer [s]."""
-        return float(handle.unit.faults.delay(handle.unit.now))
+        return float(handle.unit.faults.delay(handle.unit.now)) + self._latency
 
     def travel(self, handle: Handle) -> None:
         """Wait for the additional duration of a transfer."""

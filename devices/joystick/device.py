@@ -21,8 +21,8 @@ from devices.joystick.reports import InputLayout, Playbook
 from devices.joystick.session import PidSession
 from devices.joystick.streaming import READ_TIMEOUT, Streaming
 from devices.joystick.trial import require_force
-from devices.joystick.usb.finding import TRANSPORTS, connect
-from devices.joystick.usb.transport import Link, Transport
+from devices.joystick.usb.finding import TRANSPORTS, Transport, connect
+from devices.joystick.usb.transport import Link
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError

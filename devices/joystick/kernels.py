@@ -61,18 +61,6 @@ def _is_lost(s: Any) -> bool:
     return bool(s.fault == LOST or ended != 0.0 or s.instant - begun > STUCK)
 
 
-@merged_kernel
-def _measure(s: Any) -> None:
-    """Compute the sample from the latest report."""
-    x, y = s.report[0] - s.centre[0], s.report[1] - s.centre[1]
-    for i in range(2):
-        s.position[i] = s.counts_to_m[i, 0] * x + s.counts_to_m[i, 1] * y
-    buttons, number = int(s.report[2]), s.dead_man_button
-    held = DEAD_MAN_BUTTON if number > 0 and (buttons >> max(number - 1, 0)) & 1 else 0
-    s.buttons = buttons << 1 | held
-    s.time = s.report[HEARD] - s.origin
-
-
 @kernel
 def take_stick(s: Any, now: float, elapsed: float) -> None:
     """Read the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
@@ -81,7 +69,13 @@ def take_stick(s: Any, now: float, elapsed: float) -> None:
         s.fault = LOST
         return
     if copy_latest(s.reports, s.report):
-        _measure(s)
+        x, y = s.report[0] - s.centre[0], s.report[1] - s.centre[1]
+        for i in range(2):
+            s.position[i] = s.counts_to_m[i, 0] * x + s.counts_to_m[i, 1] * y
+        buttons, number = int(s.report[2]), s.dead_man_button
+        held = DEAD_MAN_BUTTON if number > 0 and (buttons >> max(number - 1, 0)) & 1 else 0
+        s.buttons = buttons << 1 | held
+        s.time = s.report[HEARD] - s.origin
     estimate_velocity(s)
 
 

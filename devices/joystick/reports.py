@@ -152,6 +152,10 @@ class Playbook:
         Report of the block of a new effect.
     pool : Report or None
         Report of the memory of the device.
+    create : bytes
+        Report that requests a new constant effect.
+    gain : bytes or None
+        Report that sets the device gain to its maximum, None if the device has no gain.
 
     Raises
     ------
@@ -171,10 +175,10 @@ class Playbook:
         self._constant = find(_OUTPUT, use.SET_CONSTANT_FORCE, "Set Constant Force")
         self._operation = find(_OUTPUT, use.EFFECT_OPERATION_REPORT, "Effect Operation")
         self._control = find(_OUTPUT, use.DEVICE_CONTROL, "Device Control")
-        self._create = find(_FEATURE, use.CREATE_NEW_EFFECT, "Create New Effect")
+        create = find(_FEATURE, use.CREATE_NEW_EFFECT, "Create New Effect")
         self.block_load = find(_FEATURE, use.BLOCK_LOAD_REPORT, "Block Load")
         self.pool = descriptor.of(_FEATURE, use.POOL_REPORT)
-        self._gain = descriptor.of(_OUTPUT, use.DEVICE_GAIN_REPORT)
+        gain = descriptor.of(_OUTPUT, use.DEVICE_GAIN_REPORT)
         self._free = descriptor.of(_OUTPUT, use.BLOCK_FREE_REPORT)
         try:
             self.magnitude = value_of(self._constant, use.MAGNITUDE)
@@ -186,7 +190,8 @@ class Playbook:
             # Encode every report once, so that a missing usage is found before a force is on.
             for command in _COMMANDS:
                 self.control(command)
-            self.create()
+            self.gain = encode(gain, {use.DEVICE_GAIN: _field(gain, use.DEVICE_GAIN).logical_max}) if gain else None
+            self.create = encode(create, {use.EFFECT_TYPE: use.CONSTANT_FORCE})
             self.effect(1, 0.0, 0.2)
             self.operation(1, use.START)
             self.ending(1)
@@ -207,16 +212,6 @@ class Playbook:
         number = Raw(1 + place.usages.index(command)) if place is not None and place.array else command
         return encode(self._control, {use.DEVICE_CONTROL: number})
 
-    def gain(self) -> bytes | None:
-        """Return the report that sets the device gain to its maximum, None if the device has no gain."""
-        if self._gain is None:
-            return None
-        return encode(self._gain, {use.DEVICE_GAIN: _field(self._gain, use.DEVICE_GAIN).logical_max})
-
-    def create(self) -> bytes:
-        """Return the report that requests a new constant effect."""
-        return encode(self._create, {use.EFFECT_TYPE: use.CONSTANT_FORCE})
-
     def constant(self, block: int) -> bytes:
         """Return the report that sets the magnitude of an effect to zero."""
         return encode(self._constant, {use.EFFECT_BLOCK_INDEX: block, use.MAGNITUDE: 0})
@@ -228,13 +223,10 @@ class Playbook:
             values[use.LOOP_COUNT] = int(operation == use.START)
         return encode(self._operation, values)
 
-    def free(self, block: int) -> bytes | None:
-        """Return the report that frees the block of an effect, None if the device has no such report."""
-        return encode(self._free, {use.EFFECT_BLOCK_INDEX: block}) if self._free is not None else None
-
     def ending(self, block: int) -> tuple[bytes | None, ...]:
-        """Return the reports that end an effect: zero force, stop, free the block."""
-        return self.constant(block), self.operation(block, use.STOP), self.free(block)
+        """Return the reports that end an effect: zero force, stop, free the block if the device can do that."""
+        free = encode(self._free, {use.EFFECT_BLOCK_INDEX: block}) if self._free is not None else None
+        return self.constant(block), self.operation(block, use.STOP), free
 
     def effect(self, block: int, direction: float, duration: float) -> bytes:
         """Return the report that describes a constant effect.

@@ -17,7 +17,7 @@ from devices.joystick.families import Family
 from devices.joystick.hid import usages as use
 from devices.joystick.hid.report import ReportError, decode
 from devices.joystick.reports import Playbook
-from devices.joystick.usb.transport import Transport
+from devices.joystick.usb.finding import Transport
 from haptics.errors import DeviceOpenError
 
 DIRECTIONS = (1.5 * math.pi, 0.0)
@@ -128,7 +128,7 @@ class PidSession:
         if self._family.stale_block:
             self._send(book.operation(self._family.stale_block, use.STOP))
         self._send(book.control(use.ENABLE_ACTUATORS))
-        self._send(book.gain())
+        self._send(book.gain)
         if pool is None:
             return
         for _ in range(POLLS):  # some devices are not ready at once
@@ -150,7 +150,7 @@ class PidSession:
         The block number is valid only if the status is success: a full device returns an old one.
         """
         book, status = self.playbook, 0
-        self._transport.set_feature(book.create())
+        self._transport.set_feature(book.create)
         if self._family.load_time:
             time.sleep(self._family.load_time)
         for _ in range(POLLS):

@@ -35,7 +35,8 @@ from devices.joystick.hid.descriptor import Report
 from devices.joystick.hid.report import ReportError, decode
 from devices.joystick.reports import InputLayout, Playbook, Sample
 from devices.joystick.session import PidSession
-from devices.joystick.usb.transport import AGAIN, WRITE_TIMEOUT, Transport, failure
+from devices.joystick.usb.finding import Transport
+from devices.joystick.usb.transport import AGAIN, WRITE_TIMEOUT, failure
 from haptics.errors import DeviceFault, DeviceOpenError
 
 # --- selection of the reports to send ---------------------------------------------------------------------------------
@@ -470,31 +471,28 @@ class Streaming:
         read, whole = self._transport.read, True
         while not self._stopping.is_set():
             data = read(READ_TIMEOUT)
-            now = time.perf_counter()
-            if data is not None:
-                whole = self._process_report(data, now, whole)
-            if whole:
-                self._confirm_position(now)
-            if data is None and self.sample is not None:
-                self._ready.set()
+            whole = self._process(data, time.perf_counter(), whole)
 
-    def _confirm_position(self, now: float) -> None:
-        """Publish to the tick that the latest report is the current position until `now` [s]."""
-        self.heard = now
-        if self.sample is not None:
-            self.reports.publish(*self.sample, now)
+    def _process(self, data: bytes | None, now: float, whole: bool) -> bool:
+        """Process the result of a read that ended at `now` [s]; None if there was no report.
 
-    def _process_report(self, data: bytes, now: float, whole: bool) -> bool:
-        """Process an input report; return True if the last report with a position was complete."""
-        if self.layout.is_state(data):
+        Return True if the last report with a position was complete: it is then the current position.
+        """
+        if data is not None and self.layout.is_state(data):
             self._watch.handle_state(data)
-        elif self.layout.is_position(data):
+        elif data is not None and self.layout.is_position(data):
             whole = len(data) >= self.layout.report.length
             if whole:
                 self.sample = self.layout.sample(data, now)
                 self._positions += 1
                 if self._positions > 1:  # the first report may have waited in the device
                     self._ready.set()
+        if whole:
+            self.heard = now
+            if self.sample is not None:
+                self.reports.publish(*self.sample, now)
+        if data is None and self.sample is not None:
+            self._ready.set()
         return whole
 
     # --- writer -------------------------------------------------------------------------------------------------------

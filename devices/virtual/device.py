@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.common.log import CommandLog, log_command
-from devices.common.settings import RunSettings, SeedSettings, VelocitySettings, Workspace, check_velocity
+from devices.common.settings import RunSettings, SeedSettings, VelocitySettings, Workspace
 from devices.common.velocity import VELOCITY, fill_velocity, prepare_velocity, update_velocity
 from devices.virtual.hands.hand import CompiledHand, Hand
 from devices.virtual.hands.records import HAND
@@ -23,7 +23,7 @@ from haptics.device import DEAD_MAN_BUTTON, PORT_FIELDS, Channel, DeviceSpec, Ma
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.jit import address_of_part, call_part, kernel, merged_kernel, record_at, run_part
 from haptics.records import fields
-from haptics.settings import bounded, build, check, documented
+from haptics.settings import bounded, build, documented
 
 # --- kernels of plants ------------------------------------------------------------------------------------------------
 
@@ -199,16 +199,12 @@ _S = TypeVar("_S", bound="PlantSettings")
 
 @documented
 @dataclass(frozen=True)
-class PlantSettings(SeedSettings, RunSettings, VelocitySettings):
+class PlantSettings(SeedSettings, RunSettings, VelocitySettings, section="device"):
     """Settings of every virtual device, in addition to run, seed and velocity settings."""
 
     half_width: float = bounded(0.1, minimum=0.01, maximum=1.0, unit="m", doc="half of the width of the workspace")
     half_height: float = bounded(0.08, minimum=0.01, maximum=1.0, unit="m", doc="half of the height of the workspace")
     substep: float = bounded(1e-4, minimum=1e-6, maximum=1e-3, unit="s", doc="step of the integration")
-
-    def __post_init__(self) -> None:
-        check(self, "device")
-        check_velocity(self, "device.")
 
     @property
     def workspace(self) -> Workspace:

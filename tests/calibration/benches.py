@@ -37,14 +37,14 @@ class Table:
 
     @property
     def stick(self):
-        return self.backend.sticks[0]
+        return self.backend.units[0]
 
 
 def bench(profile, kind=EmulatedPerson, period=0.0, **known):
     shared = SharedFile("hand")
     lane = Mailbox(shared.path, OPERATION, create=True)
     backend = emulated_stick(profile, hand=OperatedHandSettings(str(shared.path)), period=period)
-    stick = backend.sticks[0]
+    stick = backend.units[0]
     own = stick.profile.handle
     reach = request(stick, **known).reach(own.half_width, own.half_height)
     person = kind(lane, reach, lambda seconds: stick.wait(seconds))  # noqa: PLW0108 - it may be put in step later

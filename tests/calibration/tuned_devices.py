@@ -243,7 +243,7 @@ class StickTruth:
                 force = -stiffness * displacement - damping * state.velocity
                 force[0] += kick if tick <= kicked else 0.0
                 device.write(force)
-                swing.append(float(backend.sticks[0].plant.joystick.handle[0]))
+                swing.append(float(backend.units[0].plant.joystick.handle[0]))
                 if abs(swing[-1]) > _GROWN * _SWING / stiffness:
                     break
             device.close()
@@ -278,7 +278,7 @@ def stepped(truth):
         )
         patch.setitem(PROFILES, NAME, replace(PROFILES[NAME], handle=handle))
         backend = emulated_stick(NAME, hand=NO_HAND, period=0.0, friction=dry(truth.friction))
-        bus: Any = backend.sticks[0].time
+        bus: Any = backend.units[0].time
         clock = StepClock(1.0 / truth.rate, bus, put_in_step(bus, patch))
         settings = {"emulated": True, "emulator": NAME, "velocity_estimator": "difference"}
         yield HiddenStick(settings, clock=clock, backend=backend), clock, backend

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections import UserDict
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from devices.emulators.odrive.endpoints import properties
+from haptics.device import Vector
 from haptics.jit import kernel
 
 RATE = 8000.0
@@ -57,22 +58,6 @@ def _clamp(value: float, limit: float) -> float:
 
 
 @kernel
-def _estimate(a: Any, turns: float) -> None:
-    """Update position and speed from the encoder's counts with a tracking loop."""
-    counts, gain = a.encoder_config_cpr, 2.0 * a.encoder_config_bandwidth
-    a.position += STEP * a.speed
-    count = math.floor(turns * counts)
-    error = (count - math.floor(a.position * counts)) / counts
-    a.position += STEP * gain * error
-    a.speed += STEP * 0.25 * gain * gain * error
-    if abs(a.speed) * counts < 0.125 * STEP * gain * gain:  # less than half a count can add
-        a.speed = 0.0
-    a.encoder_shadow_count = count
-    a.encoder_pos_estimate, a.encoder_vel_estimate = a.position, a.speed
-    a.encoder_pos_estimate_counts, a.encoder_vel_estimate_counts = a.position * counts, a.speed * counts
-
-
-@kernel
 def _refuse(a: Any, bits: int) -> None:
     """Set error bits of the controller and disarm."""
     a.error |= CONTROLLER_FAILED
@@ -82,7 +67,10 @@ def _refuse(a: Any, bits: int) -> None:
 
 @kernel
 def _control(a: Any) -> None:
-    """Compute the torque from the inputs of the host and the encoder estimates."""
+    """Compute the torque from the inputs of the host and the encoder estimates, within the motor's limits.
+
+    The integrator decays at the limit.
+    """
     if a.controller_config_input_mode != PASS_THROUGH:
         _refuse(a, INVALID_INPUT_MODE)
         return
@@ -96,6 +84,7 @@ def _control(a: Any) -> None:
     if a.controller_config_enable_vel_limit:
         wanted = _clamp(wanted, limit)
     error = wanted - a.speed
+    a.controller_vel_setpoint, a.controller_pos_setpoint = wanted, a.controller_input_pos
     torque = a.controller_input_torque
     if a.controller_config_control_mode >= VELOCITY_CONTROL:
         torque += a.controller_config_vel_gain * error + a.integral
@@ -104,13 +93,6 @@ def _control(a: Any) -> None:
         lowest, highest = (-limit - a.speed) * gain, (limit - a.speed) * gain
         torque = lowest if lowest > torque else torque
         torque = highest if highest < torque else torque
-    _drive(a, error, torque)
-    a.controller_vel_setpoint, a.controller_pos_setpoint = wanted, a.controller_input_pos
-
-
-@kernel
-def _drive(a: Any, error: float, torque: float) -> None:
-    """Apply a torque within the motor's limits; the integrator decays at the limit."""
     if not math.isfinite(torque):
         a.error |= MOTOR_FAILED
         a.motor_error |= np.uint64(NOT_A_NUMBER)
@@ -134,8 +116,21 @@ def _drive(a: Any, error: float, torque: float) -> None:
 
 @kernel
 def iterate(a: Any, turns: float) -> None:
-    """Execute one control iteration of an axis whose shaft is at `turns`."""
-    _estimate(a, turns + a.offset)
+    """Execute one control iteration of an axis whose shaft is at `turns`.
+
+    A tracking loop estimates position and speed from the counts of the encoder.
+    """
+    counts, gain = a.encoder_config_cpr, 2.0 * a.encoder_config_bandwidth
+    a.position += STEP * a.speed
+    count = math.floor((turns + a.offset) * counts)
+    error = (count - math.floor(a.position * counts)) / counts
+    a.position += STEP * gain * error
+    a.speed += STEP * 0.25 * gain * gain * error
+    if abs(a.speed) * counts < 0.125 * STEP * gain * gain:  # less than half a count can add
+        a.speed = 0.0
+    a.encoder_shadow_count = count
+    a.encoder_pos_estimate, a.encoder_vel_estimate = a.position, a.speed
+    a.encoder_pos_estimate_counts, a.encoder_vel_estimate_counts = a.position * counts, a.speed * counts
     a.motor_effective_current_lim = a.motor_config_current_lim
     if a.config_enable_watchdog:
         if a.left <= 0:
@@ -150,8 +145,6 @@ def iterate(a: Any, turns: float) -> None:
 
 # --- load of the motors -----------------------------------------------------------------------------------------------
 
-Pair = tuple[float, float]
-
 WHEELS = np.dtype(
     [*((name, "<f8", (2,)) for name in ("angle", "speed", "load")), ("per_torque", "<f8"), ("decay", "<f8")]
 )
@@ -164,12 +157,12 @@ class Plant(Protocol):
     """Two shafts that torques turn."""
 
     @property
-    def angles(self) -> Pair:
-        """Angles of the motors' shafts [turn]."""
+    def angles(self) -> Vector:
+        """Angles of the motors' shafts, (2,) [turn]."""
 
     @property
-    def speeds(self) -> Pair:
-        """Speeds of the motors' shafts [turn/s]."""
+    def speeds(self) -> Vector:
+        """Speeds of the motors' shafts, (2,) [turn/s]."""
 
     def run(self, axes: NDArray[Any], count: int) -> None:
         """Simulate `count` control iterations of both axes, (2,) array of `AXIS`, and of the load."""
@@ -189,20 +182,6 @@ def _run(axes: Any, wheels: Any, count: int) -> None:
             w.angle[i] += STEP * w.speed[i]
 
 
-class _Field:
-    """Attribute of `Flywheels` that is stored in a field of its record."""
-
-    def __init__(self, field: str) -> None:
-        self._field = field
-
-    def __get__(self, wheels: Flywheels, kind: type) -> Pair:
-        first, second = wheels.record[self._field][0].tolist()
-        return first, second
-
-    def __set__(self, wheels: Flywheels, values: Pair) -> None:
-        wheels.record[self._field] = values
-
-
 class Flywheels:
     """Two inertias with viscous friction and additional loads.
 
@@ -215,27 +194,30 @@ class Flywheels:
 
     Attributes
     ----------
-    angles, speeds, loads : (float, float)
-        Angles [turn] and speeds [turn/s] of the shafts, and torques in addition to the motor torques [N m].
+    angles, speeds, loads : (2,) float array
+        Angles [turn] and speeds [turn/s] of the shafts, and torques in addition to the motor torques [N m]; views of
+        the state.
     """
 
-    angles, speeds, loads = _Field("angle"), _Field("speed"), _Field("load")
-
     def __init__(self, inertia: float = 2e-4, friction: float = 1e-4) -> None:
-        self.record = np.zeros(1, WHEELS)
-        self.record["per_torque"] = 1.0 / (inertia * math.tau)
-        self.record["decay"] = friction / inertia
-        _run(np.zeros(2, AXIS), self.record.copy(), 0)  # compiled in advance
+        self._record = np.zeros(1, WHEELS)
+        self._record["per_torque"] = 1.0 / (inertia * math.tau)
+        self._record["decay"] = friction / inertia
+        self.angles: Vector
+        self.speeds: Vector
+        self.loads: Vector
+        self.angles, self.speeds, self.loads = (self._record[name][0] for name in ("angle", "speed", "load"))
+        _run(np.zeros(2, AXIS), self._record.copy(), 0)  # compiled in advance
 
     def run(self, axes: NDArray[Any], count: int) -> None:
         """Simulate `count` control iterations; see `Plant`."""
-        _run(axes, self.record, count)
+        _run(axes, self._record, count)
 
 
 # --- properties and functions of an axis from the host's view ---------------------------------------------------------
 
 
-class Values(MutableMapping[str, Any]):
+class Values(UserDict[str, Any]):
     """Values of the properties of an axis, by name.
 
     Parameters
@@ -245,32 +227,15 @@ class Values(MutableMapping[str, Any]):
     """
 
     def __init__(self, record: NDArray[Any]) -> None:
-        self._fields = {name: record[field] for name, (field, _) in FIELDS.items()}
+        self.data = {name: record[field] for name, (field, _) in FIELDS.items()}
 
     def __getitem__(self, name: str) -> Any:
         """Return the value of a property."""
-        return self._fields[name].item()
+        return self.data[name].item()
 
     def __setitem__(self, name: str, value: Any) -> None:
         """Set the value of a property."""
-        self._fields[name][0] = value
-
-    def __delitem__(self, name: str) -> None:
-        """Set a property to 0; all properties exist always."""
-        self._fields[name][0] = 0
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the names."""
-        return iter(self._fields)
-
-    def __len__(self) -> int:
-        """Return the number of properties."""
-        return len(self._fields)
-
-    def __ior__(self, other: Mapping[str, Any]) -> Values:
-        """Set several properties."""
-        self.update(other)
-        return self
+        self.data[name][0] = value
 
 
 _DEFAULTS = {name: row.default for name, row in PROPERTIES.items() if row.default}
@@ -367,5 +332,5 @@ class Axis:
         self._disarm()
 
     def _disarm(self) -> None:
-        self.values |= {"current_state": IDLE, "motor.is_armed": False}
+        self.values.update({"current_state": IDLE, "motor.is_armed": False})
         self._record["torque"] = 0.0

@@ -296,20 +296,9 @@ class EmulatedOdrive(bus.UsbDevice):
 
 
 class EmulatedOdriveBackend(bus.UsbBackend):
-    """Backend for pyusb with emulated drives.
+    """Backend for pyusb with emulated drives, of class `EmulatedOdrive`."""
 
-    Parameters
-    ----------
-    *boards : EmulatedOdrive
-        Drives on the bus.
-    latency : float
-        Duration of every transfer [s].
-    """
-
-    def __init__(self, *boards: EmulatedOdrive, latency: float = 0.0) -> None:
-        super().__init__(boards)
-        self.boards = boards
-        self._latency = latency
+    units: tuple[EmulatedOdrive, ...]
 
     def reset_device(self, dev_handle: bus.Handle) -> None:
         """Reset the port and discard pending replies; firmware and motors keep running."""
@@ -367,10 +356,6 @@ class EmulatedOdriveBackend(bus.UsbBackend):
             if packet is not None:
                 board.changed.notify_all()
             return packet
-
-    def delay(self, handle: bus.Handle) -> float:
-        """Return the present additional duration of a transfer [s]."""
-        return super().delay(handle) + self._latency
 
     def _wait(self, board: EmulatedOdrive, latest: float) -> None:
         """Wait for a change, with the lock released; raise a timeout after `latest`."""

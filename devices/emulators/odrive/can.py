@@ -26,7 +26,7 @@ import struct
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from devices.emulators.loop import Loop, Source
+from devices.emulators.loop import Loop
 from devices.emulators.odrive.axis import WATCHDOG_EXPIRED, Axis
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.odrive.firmware import Firmware, single
@@ -124,26 +124,36 @@ class CanSimple:
         answer = self._answer(axis, command) if identifier & _REMOTE or not length else None
         if answer is not None:
             return _frame(node, command, answer)
-        if not identifier & _REMOTE:
-            self._execute(axis, command, data)
+        if identifier & _REMOTE:
+            return None
+        if command == _ESTOP:
+            axis.fail(ESTOP_REQUESTED)
+        elif command == _STATE:
+            axis.request(struct.unpack_from("<I", data)[0])
+        elif command == _CLEAR and self._is_new:
+            axis.clear_errors()
+        elif command == _CLEAR:
+            self._inside.clear_errors()
+        elif command in _COMMANDS:
+            form, names = _COMMANDS[command]
+            values = struct.unpack_from(form, data)
+            if command == _POSITION:
+                values = values[0], 0.001 * values[1], 0.001 * values[2]
+            axis.values.update(dict(zip(names, values, strict=True)))
         return None
 
     def due_frames(self, now: float) -> Iterator[bytes]:
         """Yield the cyclic frames that are due at the time `now` [s]."""
+        messages = (_HEARTBEAT, self.heartbeats, self._heartbeat), (_ESTIMATES, self.estimates, self._estimates)
         for node, axis in zip(self.nodes, self._inside.axes, strict=True):
-            for command, period in ((_HEARTBEAT, self.heartbeats), (_ESTIMATES, self.estimates)):
-                for _ in range(self._count(now, (node, command), period)):
-                    data = self._heartbeat(axis) if command == _HEARTBEAT else self._estimates(axis)
-                    yield _frame(node, command, data)
-
-    def _count(self, now: float, key: tuple[int, int], period: float) -> int:
-        """Return how often a message is due, including the messages since the last access."""
-        if not period:
-            return 0
-        first = max(self.due.setdefault(key, now), now - _MAX_OVERDUE * period)
-        count = max(math.floor((now - first) / period + ROUNDING) + 1, 0)
-        self.due[key] = first + count * period
-        return count
+            for command, period, data in messages:
+                if not period:
+                    continue
+                first = max(self.due.setdefault((node, command), now), now - _MAX_OVERDUE * period)
+                count = max(math.floor((now - first) / period + ROUNDING) + 1, 0)
+                self.due[node, command] = first + count * period
+                for _ in range(count):
+                    yield _frame(node, command, data(axis))
 
     # --- replies, cyclic messages and commands ------------------------------------------------------------------------
 
@@ -180,22 +190,6 @@ class CanSimple:
         known = {WATCHDOG_EXPIRED: NEW_WATCHDOG, ESTOP_REQUESTED: NEW_ESTOP, 1: NEW_BAD_STATE}
         found = sum(bit for own, bit in known.items() if error & own)
         return found | (NEW_DRIVER if error & ~sum(known) else 0)
-
-    def _execute(self, axis: Axis, command: int, data: bytes) -> None:
-        if command == _ESTOP:
-            axis.fail(ESTOP_REQUESTED)
-        elif command == _STATE:
-            axis.request(struct.unpack_from("<I", data)[0])
-        elif command == _CLEAR and self._is_new:
-            axis.clear_errors()
-        elif command == _CLEAR:
-            self._inside.clear_errors()
-        elif command in _COMMANDS:
-            form, names = _COMMANDS[command]
-            values = struct.unpack_from(form, data)
-            if command == _POSITION:
-                values = values[0], 0.001 * values[1], 0.001 * values[2]
-            axis.values |= dict(zip(names, values, strict=True))
 
 
 def _frame(node: int, command: int, data: bytes) -> bytes:
@@ -316,8 +310,8 @@ class CanBus:
             self._outward.append((self.board.now, raw))
 
 
-class CanServer(Source):
-    """Source (`devices.emulators.loop`) that serves a bus to other processes: one packet, one frame.
+class CanServer:
+    """Server of a bus for other processes, within an event loop: one packet, one frame.
 
     Parameters
     ----------
@@ -333,14 +327,14 @@ class CanServer(Source):
         self._bus, self._loop = bus, loop
         self._clients: list[socket.socket] = []
         loop.accept(listener, self._begin)
-        loop.sources.append(self)
+        loop.sources.append((lambda _: bus.pause() if self._clients else math.inf, self._serve))
 
     def _begin(self, wire: socket.socket) -> bool:
         if len(self._clients) >= MOST_CLIENTS:
             return False
         wire.setblocking(False)
         self._clients.append(wire)
-        self._loop.watch(wire, lambda: self._receive(wire))
+        self._loop.files[wire] = lambda: self._receive(wire)
         return True
 
     def _receive(self, wire: socket.socket) -> None:
@@ -359,11 +353,7 @@ class CanServer(Source):
         except OSError as error:
             self._give(wire, NUMBER.pack(error.errno or errno.EIO))
 
-    def pause(self, now: float) -> float:
-        """Return the time until the next event [s]."""
-        return self._bus.pause() if self._clients else float("inf")
-
-    def serve(self, now: float) -> None:
+    def _serve(self, _: float) -> None:
         """Send all frames that have arrived to all clients."""
         if not self._clients:
             return
@@ -386,5 +376,5 @@ class CanServer(Source):
     def _leave(self, wire: socket.socket) -> None:
         if wire in self._clients:
             self._clients.remove(wire)
-            self._loop.remove(wire)
+            del self._loop.files[wire]
             wire.close()

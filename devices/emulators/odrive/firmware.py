@@ -123,7 +123,10 @@ class Firmware:
     # --- packets -----------------------------------------------------------------------------------------------------
 
     def handle(self, packet: bytes) -> bytes | None:
-        """Execute a request; return the reply, None if none is requested."""
+        """Execute a request; return the reply, None if none is requested.
+
+        A request to a property writes it, if it can be written, and returns its previous value.
+        """
         if len(packet) < 8:
             return None
         sequence, endpoint, length = struct.unpack_from("<HHH", packet)
@@ -132,31 +135,27 @@ class Firmware:
         if sequence & 0x8000 or trailer != (self.checksum if number else _PROTOCOL):
             return None
         self.received.append(packet)
+        data = b""
         if number in self._functions:
-            self._call(self._functions[number])
-            data = b""
+            row = self._functions[number]
+            arguments = [self._place(f"{row.path}.{name}") for name, _, _ in row.inputs]
+            result = self._callables[row.path](*(held.get(name, 0) for held, name in arguments))
+            for name, _, _ in row.outputs:
+                held, key = self._place(f"{row.path}.{name}")
+                held[key] = result
         elif number in self._rows:
-            data = self._exchange(self._rows[number], payload)
-        else:
-            data = b"" if number else self._read_table(payload)
+            row = self._rows[number]
+            form, value = _FORMS[row.kind], self.read(row)
+            if row.kind == "float":
+                data = form.pack(single(value))
+            else:  # integers that are too large are truncated
+                data = (int(value) % (1 << 8 * form.size)).to_bytes(form.size, "little")
+            if row.writable and len(payload) >= form.size:
+                self._set(row, form.unpack_from(payload)[0])
+        elif not number and len(payload) >= 4:
+            (offset,) = struct.unpack_from("<I", payload)
+            data = self._version if offset == 0xFFFFFFFF else self.text[offset : offset + PAGE]
         return struct.pack("<H", sequence | 0x8000) + data[: min(length, PAGE)] if wants else None
-
-    def _read_table(self, payload: bytes) -> bytes:
-        if len(payload) < 4:
-            return b""
-        (offset,) = struct.unpack_from("<I", payload)
-        return self._version if offset == 0xFFFFFFFF else self.text[offset : offset + PAGE]
-
-    def _exchange(self, row: Row, payload: bytes) -> bytes:
-        """Write a property if it can be written; return its previous value."""
-        form, value = _FORMS[row.kind], self.read(row)
-        if row.kind == "float":
-            before = form.pack(single(value))
-        else:  # integers that are too large are truncated
-            before = (int(value) % (1 << 8 * form.size)).to_bytes(form.size, "little")
-        if row.writable and len(payload) >= form.size:
-            self._set(row, form.unpack_from(payload)[0])
-        return before
 
     # --- properties --------------------------------------------------------------------------------------------------
 
@@ -187,14 +186,6 @@ class Firmware:
         if path.startswith("axis"):
             return self.axes[int(path[4])].values, path[6:]
         return self.values, path
-
-    def _call(self, row: Row) -> None:
-        arguments = [self._place(f"{row.path}.{name}") for name, _, _ in row.inputs]
-        given = [held.get(name, 0) for held, name in arguments]
-        result = self._callables[row.path](*given)
-        for name, _, _ in row.outputs:
-            held, key = self._place(f"{row.path}.{name}")
-            held[key] = result
 
     def clear_errors(self) -> None:
         """Clear all errors, including the errors of the axes."""

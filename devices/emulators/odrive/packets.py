@@ -33,7 +33,7 @@ LONGEST = 1 << 16
 """Maximum length of a packet [byte]."""
 
 FORWARDED = (
-    "get_configuration set_configuration set_interface_altsetting is_kernel_driver_active detach_kernel_driver "
+    "get_configuration set_configuration is_kernel_driver_active detach_kernel_driver "
     "attach_kernel_driver claim_interface release_interface clear_halt reset_device"
 ).split()
 """Methods of a backend for pyusb that are forwarded to the process of the bus."""

@@ -322,25 +322,23 @@ class RemoteQueue:
     def _read_replies(self, timeout: float) -> None:
         """Read all available replies, waiting for the first one for at most `timeout` [s]."""
         for number, _ in self._ready.poll(1e3 * timeout):
-            with contextlib.suppress(BlockingIOError):
-                while self._process_packet(outward=number == self._out.fileno()):
-                    pass
+            outward = number == self._out.fileno()
+            packet = b"."
+            while packet:
+                try:
+                    packet = (self._out if outward else self._in).recv(packets.LONGEST, socket.MSG_DONTWAIT)
+                except BlockingIOError:
+                    break
+                except ConnectionError:
+                    packet = b""
+                for answer in packets.apart(packet):
+                    error = packets.ANSWER.unpack_from(answer)[1] if answer else errno.ENODEV
+                    self._came.append(Done(outward, error, answer[packets.ANSWER.size :]))
+                    if not outward:
+                        self._under_way -= 1
+                        self._wanted -= error != 0  # a failed transfer is not retried until the endpoint is cleared
         if self._under_way <= self._wanted // 2:
             self._request_more()
-
-    def _process_packet(self, *, outward: bool) -> bool:
-        """Process the replies in a packet; return True if there may be more."""
-        try:
-            packet = (self._out if outward else self._in).recv(packets.LONGEST, socket.MSG_DONTWAIT)
-        except ConnectionError:
-            packet = b""
-        for answer in packets.apart(packet):
-            number = packets.ANSWER.unpack_from(answer)[1] if answer else errno.ENODEV
-            self._came.append(Done(outward, number, answer[packets.ANSWER.size :]))
-            if not outward:
-                self._under_way -= 1
-                self._wanted -= number != 0  # a failed transfer is not retried until the endpoint is cleared
-        return bool(packet)
 
 
 def _send(wire: socket.socket, requests: Sequence[bytes]) -> None:

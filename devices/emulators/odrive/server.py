@@ -26,7 +26,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from devices.emulators.loop import LONGEST_WAIT, Loop, Source
+from devices.emulators.loop import LONGEST_WAIT, Loop
 from devices.emulators.odrive import packets
 from devices.emulators.odrive.board import NAK_PAUSE, EmulatedOdrive, EmulatedOdriveBackend
 from devices.emulators.odrive.can import CanBus, CanServer
@@ -142,7 +142,7 @@ class Connection:
 
 def observe(backend: EmulatedOdriveBackend) -> dict[str, Any]:
     """Return states, errors, torques [N m], angles [turn], speeds [turn/s] and time of disarming."""
-    board = backend.boards[0]
+    board = backend.units[0]
     with board.lock:
         board.catch_up()
         axes = board.inside.axes
@@ -150,14 +150,14 @@ def observe(backend: EmulatedOdriveBackend) -> dict[str, Any]:
             "states": [axis.values["current_state"] for axis in axes],
             "errors": [axis.values["error"] for axis in axes],
             "torques": [axis.torque for axis in axes],
-            "angles": list(board.plant.angles),
-            "speeds": list(board.plant.speeds),
+            "angles": board.plant.angles.tolist(),
+            "speeds": board.plant.speeds.tolist(),
             "loose_at": board.loose_at,
         }
 
 
-class BusServer(Source):
-    """Source (`devices.emulators.loop`) that serves a backend for pyusb.
+class BusServer:
+    """Server of a backend for pyusb within an event loop.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class BusServer(Source):
         self._devices: dict[int, Device] = {}
         self._handles: dict[int, dict[int, Handle]] = {}
         self._count = self._turn = 0
-        faults = backend.boards[0].faults
+        faults = backend.units[0].faults
         self._calls: dict[str, Callable[..., Any]] = {
             "devices": self._devices_found,
             "open_device": self._open,
@@ -187,7 +187,7 @@ class BusServer(Source):
             "clear": lambda _, *names: faults.clear(*names),
         }
         loop.accept(listener, self._begin)
-        loop.sources.append(self)
+        loop.sources.append((self._pause, self._serve))
 
     # --- connections -------------------------------------------------------------------------------------------------
 
@@ -197,14 +197,13 @@ class BusServer(Source):
         connection = Connection(wire, lambda request: self._perform(connection.process, request))
         self._connections.append(connection)
         self._handles.setdefault(connection.process, {})
-        self._loop.watch(wire, connection.receive)
+        self._loop.files[wire] = connection.receive
         return True
 
-    def pause(self, now: float) -> float:
-        """Return the time until the next transfer is due [s]."""
+    def _pause(self, now: float) -> float:
         return min((connection.until for connection in self._connections), default=float("inf")) - now
 
-    def serve(self, now: float) -> None:
+    def _serve(self, now: float) -> None:
         """Process all transfers, and repeat while a finished transfer may have enabled another one."""
         progress = True
         while progress:
@@ -216,23 +215,21 @@ class BusServer(Source):
         for connection in list(self._connections):
             connection.send_replies()
             if connection.ended:
-                self._leave(connection)
+                self._connections.remove(connection)
+                self._loop.files.pop(connection.wire, None)
+                connection.wire.close()
+                if all(other.process != connection.process for other in self._connections):
+                    for handle in self._handles.pop(connection.process, {}).values():
+                        self.backend.close_device(handle)
             elif connection.full:
-                self._loop.remove(connection.wire)
+                self._loop.files.pop(connection.wire, None)
             else:
-                self._loop.watch(connection.wire, connection.receive)
-
-    def _leave(self, connection: Connection) -> None:
-        self._connections.remove(connection)
-        self._loop.remove(connection.wire)
-        connection.wire.close()
-        if all(other.process != connection.process for other in self._connections):
-            for handle in self._handles.pop(connection.process, {}).values():
-                self.backend.close_device(handle)
+                self._loop.files[connection.wire] = connection.receive
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
     def _perform(self, process: int, request: bytes) -> Steps:
+        """Perform a request: a transfer waits until the drive has a packet, or accepts one."""
         kind = request[0]
         if kind == packets.CALL:
             name, *arguments = json.loads(request[1:])
@@ -241,7 +238,29 @@ class BusServer(Source):
             else:
                 result = self._calls[name](process, *arguments)
             return json.dumps(result).encode()
-        return (yield from (self._out, self._in, self._control)[kind](process, request))
+        head = (packets.OUT_HEAD, packets.IN_REQUEST, packets.CONTROL_HEAD)[kind]
+        _, number, *fields = head.unpack_from(request)
+        handle, data = self._handle(process, number), request[head.size :]
+        if kind != packets.IN:
+            yield from self._travel(handle)
+        elif data:
+            fail(errno.EINVAL)
+        if kind == packets.OUT:
+            endpoint, interface, timeout = fields
+            yield from _retry(lambda: self.backend.try_out(handle, endpoint, interface, data) or None, timeout)
+            return b""
+        answer: bytes
+        if kind == packets.CONTROL:
+            code, request_number, value, index, timeout, size = fields
+            given: bytes | int = size if code & 0x80 else data
+            answer = yield from _retry(
+                lambda: self.backend.try_control(handle, code, request_number, value, index, given), timeout
+            )
+            return answer
+        endpoint, interface, timeout, size = fields
+        answer = yield from _retry(lambda: self.backend.try_in(handle, endpoint, interface), timeout)
+        yield from self._travel(handle)
+        return answer if len(answer) <= size else fail(errno.EOVERFLOW)
 
     def _handle(self, process: int, number: int) -> Handle:
         handle = self._handles[process].get(number)
@@ -254,35 +273,6 @@ class BusServer(Source):
             instant = time.monotonic() + delay
             while time.monotonic() < instant:
                 yield instant
-
-    def _out(self, process: int, request: bytes) -> Steps:
-        """Write a packet as soon as the drive accepts it."""
-        _, number, endpoint, interface, timeout = packets.OUT_HEAD.unpack_from(request)
-        handle, data = self._handle(process, number), request[packets.OUT_HEAD.size :]
-        yield from self._travel(handle)
-        yield from _retry(lambda: self.backend.try_out(handle, endpoint, interface, data) or None, timeout)
-        return b""
-
-    def _in(self, process: int, request: bytes) -> Steps:
-        """Read a packet as soon as the drive has one."""
-        _, number, endpoint, interface, timeout, size = packets.IN_REQUEST.unpack(request)
-        handle = self._handle(process, number)
-        data: bytes = yield from _retry(lambda: self.backend.try_in(handle, endpoint, interface), timeout)
-        yield from self._travel(handle)
-        return data if len(data) <= size else fail(errno.EOVERFLOW)
-
-    def _control(self, process: int, request: bytes) -> Steps:
-        """Perform a request on endpoint 0."""
-        _, number, kind, code, value, index, timeout, size = packets.CONTROL_HEAD.unpack_from(request)
-        handle, data = self._handle(process, number), request[packets.CONTROL_HEAD.size :]
-        yield from self._travel(handle)
-        given: bytes | int = size if kind & 0x80 else data
-        answer: bytes = yield from _retry(
-            lambda: self.backend.try_control(handle, kind, code, value, index, given), timeout
-        )
-        return answer
-
-    # --- requests without waiting ------------------------------------------------------------------------------------
 
     def _devices_found(self, _: int) -> list[tuple[int, int, int, str, str]]:
         """Return number, address and port of each device, and its descriptors."""
@@ -333,7 +323,7 @@ def serving(backend: EmulatedOdriveBackend, log: str = "") -> Iterator[tuple[str
     log : str
         File for the final state of the motors; empty for none.
     """
-    loop, board = Loop(), backend.boards[0]
+    loop, board = Loop(), backend.units[0]
     with contextlib.ExitStack() as ends:
         address = f"{ends.enter_context(tempfile.TemporaryDirectory())}/drive"
         usb_socket, can_socket = (
@@ -350,7 +340,7 @@ def serving(backend: EmulatedOdriveBackend, log: str = "") -> Iterator[tuple[str
             nonlocal latest
             if not os.read(sys.stdin.fileno(), 4096):
                 latest = time.monotonic() + packets.LINGER
-                loop.remove(sys.stdin)
+                del loop.files[sys.stdin]
 
         def over() -> bool:
             """Return True after the end of the input and of all torques; advance the time of the drive at intervals."""
@@ -363,7 +353,7 @@ def serving(backend: EmulatedOdriveBackend, log: str = "") -> Iterator[tuple[str
                 return False
             return now > latest or not any(axis.driven or axis.torque for axis in board.inside.axes)
 
-        loop.watch(sys.stdin, listen)
+        loop.files[sys.stdin] = listen
 
         def serve() -> None:
             loop.run(over)

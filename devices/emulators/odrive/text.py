@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from devices.emulators.odrive.axis import POSITION_CONTROL, TORQUE_CONTROL, VELOCITY_CONTROL, Axis
@@ -45,13 +45,15 @@ _FORMATS = {
 }
 _FORMAT, _UNKNOWN = "invalid command format", "unknown command"
 _PROPERTY, _REFUSED = "invalid property", "not implemented"
-_PLACES = {
-    "pos": "controller.input_pos",
-    "vel": "controller.input_vel",
-    "torque": "controller.input_torque",
-    "vel_limit": "controller.config.vel_limit",
-    "torque_lim": "motor.config.torque_lim",
+_POS, _VEL, _TORQUE = "controller.input_pos", "controller.input_vel", "controller.input_torque"
+_DRIVES = {
+    "p": ("ufff", POSITION_CONTROL, (_POS, _VEL, _TORQUE)),
+    "q": ("ufff", POSITION_CONTROL, (_POS, "controller.config.vel_limit", "motor.config.torque_lim")),
+    "v": ("uff", VELOCITY_CONTROL, (_VEL, _TORQUE)),
+    "c": ("uf", TORQUE_CONTROL, (_TORQUE,)),
+    "t": ("uf", POSITION_CONTROL, (_POS,)),
 }
+"""Commands that drive an axis: kinds of the arguments, control mode, and properties that the arguments set."""
 
 
 def scan(text: str, kinds: str) -> list[Any]:
@@ -99,19 +101,6 @@ class TextProtocol:
         self._inside = inside
         self._received = b""
         self._skipping = False
-        self._commands: dict[str, Callable[[str], str]] = {
-            "p": functools.partial(self._drive, "ufff", POSITION_CONTROL, ("pos", "vel", "torque")),
-            "q": functools.partial(self._drive, "ufff", POSITION_CONTROL, ("pos", "vel_limit", "torque_lim")),
-            "v": functools.partial(self._drive, "uff", VELOCITY_CONTROL, ("vel", "torque")),
-            "c": functools.partial(self._drive, "uf", TORQUE_CONTROL, ("torque",)),
-            "t": self._go,
-            "f": self._feedback,
-            "u": self._feed,
-            "e": self._set_count,
-            "s": self._system,
-            "r": self._read,
-            "w": self._write,
-        }
 
     def restart(self) -> None:
         """Discard an incomplete line."""
@@ -136,16 +125,13 @@ class TextProtocol:
         if star and scan(given.decode("latin-1"), "u") != [checksum(command)]:
             return
         words = command.decode("latin-1")
-        known = self._commands.get(words[:1])
         try:
-            answer = known(words[1:]) if known else _UNKNOWN
+            answer = self._execute(words[:1], words[1:])
         except Refused as error:
             answer = str(error)
         if answer:
             summed = f"*{checksum(answer.encode())}" if star else ""
             yield f"{answer}{summed}\r\n".encode()[:LONGEST_ANSWER]
-
-    # --- commands: each returns its reply, empty for none ------------------------------------------------------------
 
     def _scan(self, text: str, kinds: str, least: int) -> tuple[Axis, list[Any]]:
         """Return the axis whose number is the first argument, and the other arguments."""
@@ -164,48 +150,39 @@ class TextProtocol:
             raise Refused(_PROPERTY if found else _FORMAT)
         return row, found[1:]
 
-    def _drive(self, kinds: str, mode: int, inputs: tuple[str, ...], rest: str) -> str:
-        """Set the control mode and the inputs or limits that are given, and feed the watchdog."""
-        axis, found = self._scan(rest, kinds, 2)
-        axis.values["controller.config.control_mode"] = mode
-        for name, value in zip(inputs, found, strict=False):
-            axis.values[_PLACES[name]] = value
-        axis.feed()
-        return ""
-
-    def _go(self, rest: str) -> str:
-        self._drive("uf", POSITION_CONTROL, ("pos",), rest)
-        self._scan(rest, "u", 1)[0].values["controller.config.input_mode"] = TRAJECTORY
-        return ""
-
-    def _feedback(self, rest: str) -> str:
-        values = self._scan(rest, "u", 1)[0].values
-        return " ".join(f"{single(values[f'encoder.{name}_estimate']):f}" for name in ("pos", "vel"))
-
-    def _feed(self, rest: str) -> str:
-        self._scan(rest, "u", 1)[0].feed()
-        return ""
-
-    def _set_count(self, rest: str) -> str:
-        axis, (count,) = self._scan(rest[2:] if rest[:2] == "sl" else "", "ui", 2)
-        axis.set_count(count)
-        axis.feed()
-        return f"encoder set to {count % _LARGEST}"
-
-    def _system(self, rest: str) -> str:
-        if rest[:1] == "c":
-            self._inside.clear_errors()
-        return ""
-
-    def _read(self, rest: str) -> str:
-        row, _ = self._property(rest)
-        value = self._inside.read(row)
-        return (f"{value:f}" if row.kind == "float" else f"{value:d}")[:_SHOWN]
-
-    def _write(self, rest: str) -> str:
-        row, given = self._property(rest)
-        values = scan(given[0] if given else "", "f" if row.kind == "float" else "i")
-        if not values or not row.writable:
-            return _REFUSED
-        self._inside.write(row, values[0])
+    def _execute(self, command: str, rest: str) -> str:
+        """Execute a command with the arguments in `rest`; return its reply, empty for none."""
+        if command in _DRIVES:  # it also feeds the watchdog
+            kinds, mode, names = _DRIVES[command]
+            axis, found = self._scan(rest, kinds, 2)
+            axis.values["controller.config.control_mode"] = mode
+            axis.values.update(dict(zip(names, found, strict=False)))
+            axis.feed()
+            if command == "t":
+                axis.values["controller.config.input_mode"] = TRAJECTORY
+        elif command == "f":
+            axis, _ = self._scan(rest, "u", 1)
+            return " ".join(f"{single(axis.values[f'encoder.{name}_estimate']):f}" for name in ("pos", "vel"))
+        elif command == "u":
+            self._scan(rest, "u", 1)[0].feed()
+        elif command == "e":
+            axis, (count,) = self._scan(rest[2:] if rest[:2] == "sl" else "", "ui", 2)
+            axis.set_count(count)
+            axis.feed()
+            return f"encoder set to {count % _LARGEST}"
+        elif command == "s":
+            if rest[:1] == "c":
+                self._inside.clear_errors()
+        elif command == "r":
+            row, _ = self._property(rest)
+            value = self._inside.read(row)
+            return (f"{value:f}" if row.kind == "float" else f"{value:d}")[:_SHOWN]
+        elif command == "w":
+            row, given = self._property(rest)
+            values = scan(given[0] if given else "", "f" if row.kind == "float" else "i")
+            if not values or not row.writable:
+                return _REFUSED
+            self._inside.write(row, values[0])
+        else:
+            return _UNKNOWN
         return ""

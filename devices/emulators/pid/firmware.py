@@ -12,7 +12,6 @@ from devices.emulators import usb_bus as bus
 from devices.emulators.pid.machine import Machine
 from devices.emulators.pid.plant import StickPlant
 from devices.emulators.pid.profiles import Pair, Profile
-from haptics.device import Vector
 
 INPUT, OUTPUT, FEATURE = 1, 2, 3
 """Types of reports in class requests."""
@@ -44,6 +43,8 @@ class Firmware(bus.UsbFirmware):
     ----------
     machine : Machine
         State machine of the effects.
+    level : (float, float)
+        Present motor levels of X and Y as fractions of full scale.
     log : deque of (int, str, dict)
         Reports received: frame, kind and fields.
     report_descriptor : bytes
@@ -68,32 +69,30 @@ class Firmware(bus.UsbFirmware):
         """Number of frames of 1 ms since creation."""
         return self.machine.frame
 
-    @property
-    def force(self) -> Vector:
-        """Present force of the motors on the handle, (2,) [N]."""
-        return self._plant.force_of(self._level)
+    def power_on(self, powered: bool = True) -> None:
+        """Reset: after plugging in, a reset of the bus, or a suspend that switches the power off.
 
-    def power_on(self) -> None:
-        """Reset: after plugging in, a reset of the bus, or a suspend that switches the power off."""
-        self._powered = True
+        Unless it is `powered` afterwards, the motors are without force; the handle keeps moving.
+        """
+        self._powered = powered
         self.machine.power_on()
-        self._level: Pair = (0.0, 0.0)
+        self.level: Pair = (0.0, 0.0)
         self._idle = 0
         self._sent, self._sent_at = b"", self.frame
         self._ready = b""
 
-    def power_off(self) -> None:
-        """Switch off: the motors are without force, the handle keeps moving."""
-        self.power_on()
-        self._powered = False
-
     def step(self) -> None:
         """Simulate one frame of 1 ms: motor forces, motion of the handle, next report."""
         level = self.machine.push(self._plant.place, self._plant.speed)
-        self._level = level if self._powered else (0.0, 0.0)
-        self._plant.advance(self._level)
-        if not self._ready:
-            self._ready = self._next_report()
+        self.level = level if self._powered else (0.0, 0.0)
+        self._plant.advance(self.level)
+        if not self._ready and self.machine.states:
+            self._ready = self.machine.states.popleft()
+        elif not self._ready:
+            report = self.profile.input(*self._plant.counts, self._plant.buttons)
+            again = self.profile.repeat or self._idle
+            if report != self._sent or (again and self.frame - self._sent_at >= again):
+                self._ready, self._sent, self._sent_at = report, report, self.frame
 
     # --- interrupt endpoints -----------------------------------------------------------------------------------------
 
@@ -114,27 +113,13 @@ class Firmware(bus.UsbFirmware):
 
     def _process_report(self, data: bytes) -> None:
         """Process an output report; short or unknown ones are dropped, as in real firmware."""
-        layout = self.profile.layouts.get(data[0])
-        if layout is None or len(data) < layout.size:
+        layout = self.profile.outputs.get(data[0])
+        if layout is None or len(data) < 1 + layout.form.size:
             self.log.append((self.frame, "dropped", {"number": data[0], "length": len(data)}))
             return
         fields = layout.unpack(data)
         self.log.append((self.frame, layout.kind, fields))
         self.machine.handle_report(layout.kind, fields)
-
-    def _next_report(self) -> bytes:
-        """Return the next state or input report; empty if the input has not changed and need not be repeated."""
-        if self.machine.states:
-            return self.machine.states.popleft()
-        report = self._input_report()
-        again = self.profile.repeat or self._idle
-        if report == self._sent and not (again and self.frame - self._sent_at >= again):
-            return b""
-        self._sent, self._sent_at = report, self.frame
-        return report
-
-    def _input_report(self) -> bytes:
-        return self.profile.input(*self._plant.counts, self._plant.buttons)
 
     # --- control requests --------------------------------------------------------------------------------------------
 
@@ -149,7 +134,16 @@ class Firmware(bus.UsbFirmware):
         elif request_type == _CLASS | _TO_INTERFACE and ours and request == _SET_IDLE:
             self._idle = 4 * high
         elif request_type == _CLASS | _TO_INTERFACE and ours and request == _SET_REPORT:
-            self._set_report(high, low, data_or_length if isinstance(data_or_length, bytes) else b"")
+            data = data_or_length if isinstance(data_or_length, bytes) else b""
+            if high == FEATURE and low == self.profile.create and len(data) >= 2:
+                self.log.append((self.frame, "create", {"type": data[1]}))
+                self.machine.create(data[1])
+            elif high != OUTPUT or not data:
+                raise bus.Stall
+            elif self.profile.control_pipe == "works":
+                self._process_report(data)
+            elif self.profile.control_pipe == "shifted":  # it interprets the first byte of the fields as the id
+                self._process_report(bytes([low]) + data[2:])
         else:
             raise bus.Stall
         return b""
@@ -173,25 +167,13 @@ class Firmware(bus.UsbFirmware):
             (_TO_INTERFACE, bus.GET_DESCRIPTOR, bus.REPORT, number): self.report_descriptor,
             (_TO_INTERFACE, bus.GET_DESCRIPTOR, bus.HID, number): _hid_descriptor(profile),
             (report, _GET_REPORT, FEATURE, profile.pool): machine.pool_report(),
-            (report, _GET_REPORT, INPUT, 1): self._input_report(),
+            (report, _GET_REPORT, INPUT, 1): profile.input(*self._plant.counts, self._plant.buttons),
             (report, _GET_REPORT, INPUT, 2): machine.state_report(0),
         }
         answer = answers.get((recipient, request, kind, number))
         if answer is None:
             raise bus.Stall
         return answer
-
-    def _set_report(self, kind: int, number: int, data: bytes) -> None:
-        if kind == FEATURE and number == self.profile.create and len(data) >= 2:
-            self.log.append((self.frame, "create", {"type": data[1]}))
-            self.machine.create(data[1])
-        elif kind == OUTPUT and data:
-            if self.profile.control_pipe == "works":
-                self._process_report(data)
-            elif self.profile.control_pipe == "shifted":  # it interprets the first byte of the fields as the id
-                self._process_report(bytes([number]) + data[2:])
-        else:
-            raise bus.Stall
 
 
 # --- descriptors -----------------------------------------------------------------------------------------------------

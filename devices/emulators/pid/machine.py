@@ -98,12 +98,6 @@ class Effect:
         """Play from the beginning, also if already playing."""
         self.playing, self.started, self.loops = True, now, max(loops, 1)
 
-    def over(self, now: int) -> bool:
-        """Return True if the effect has ended."""
-        if self.loops == ENDLESS_LOOPS:
-            return False
-        return now - self.started >= self.start_delay + self.duration * self.loops
-
     def level(self, now: int, place: Pair, speed: Pair) -> Pair:
         """Return the force along the device's axes, before saturation."""
         elapsed = now - self.started - self.start_delay
@@ -237,7 +231,10 @@ class Machine:
                 continue
             if self.paused:
                 effect.started += 1  # its time does not advance
-            elif effect.over(self.frame):
+            elif (
+                effect.loops != ENDLESS_LOOPS
+                and self.frame - effect.started >= effect.start_delay + effect.duration * effect.loops
+            ):
                 effect.playing = False
                 self._report("play", block)
             else:

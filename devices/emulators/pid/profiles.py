@@ -26,33 +26,25 @@ Matrix = tuple[Pair, Pair]
 
 @dataclass(frozen=True)
 class Layout:
-    """Output report: number, kind, and fields.
+    """Output report.
 
     Attributes
     ----------
-    number : int
-        Report id, the first byte.
     kind : str
         Kind of the report, such as ``set-effect``.
-    form : str
-        Format of the fields after the id, for `struct`.
-    names : str
-        Names of the fields, separated by blanks.
+    form : struct.Struct
+        Format of the fields after the report id.
+    names : list of str
+        Names of the fields.
     """
 
-    number: int
     kind: str
-    form: str
-    names: str
-
-    @property
-    def size(self) -> int:
-        """Length with the id [byte]."""
-        return 1 + struct.calcsize("<" + self.form)
+    form: struct.Struct
+    names: list[str]
 
     def unpack(self, data: bytes) -> dict[str, int]:
         """Return the fields of a report, which includes the id and is long enough."""
-        return dict(zip(self.names.split(), struct.unpack_from("<" + self.form, data, 1), strict=True))
+        return dict(zip(self.names, self.form.unpack_from(data, 1), strict=True))
 
 
 @dataclass(frozen=True)
@@ -135,8 +127,8 @@ class Profile:
         Maximum packet size of the OUT endpoint [byte].
     in_interval, out_interval : int
         Interval between transfers [frames].
-    outputs : tuple of Layout
-        Output reports.
+    outputs : dict of Layout
+        Output reports by number.
     create, load, pool : int
         Numbers of the feature reports.
     scales : Scales
@@ -189,7 +181,7 @@ class Profile:
     serial: str
     vendor_id: int
     product_id: int
-    outputs: tuple[Layout, ...]
+    outputs: dict[int, Layout]
     create: int
     load: int
     pool: int
@@ -229,11 +221,6 @@ class Profile:
     def report_descriptor(self) -> bytes:
         """Report descriptor, from the file of this name."""
         return read_hex(f"{self.name.replace('-', '_')}.hex")
-
-    @cached_property
-    def layouts(self) -> dict[int, Layout]:
-        """Output reports by number."""
-        return {layout.number: layout for layout in self.outputs}
 
     def truths(self, serial: str | None = None) -> dict[str, dict[str, Any]]:
         """Return the tables of the parameter file that a perfect calibration of the stick would produce.
@@ -301,32 +288,27 @@ def _inverse(matrix: Matrix, factor: int = 1) -> Matrix:
 
 # --- input reports ---------------------------------------------------------------------------------------------------
 
+_INPUTS: dict[str, Callable[[int, int, int], bytes]] = {
+    # 64 buttons, eight axes of 16 bits
+    "openffboard_input": lambda x, y, buttons: struct.pack("<BQ8h", 1, buttons, x, y, 0, 0, 0, 0, 0, 0),
+    # 8 buttons, two axes of 16 bits
+    "arduino_input": lambda x, y, buttons: struct.pack("<BBhh", 1, buttons & 0xFF, x, y),
+    # two axes of 10 bits, the twist and the slider at rest, no hat, 8 buttons
+    "sidewinder_input": lambda x, y, buttons: struct.pack(
+        "<BHHBBBB4x", 1, x & 0x3FF, y & 0x3FF, 0, 0, 8, buttons & 0xFF
+    ),
+}
+"""Input report 1 from the counts of both axes and the buttons."""
 
-def openffboard_input(x: int, y: int, buttons: int) -> bytes:
-    """Return input report 1: 64 buttons, eight axes of 16 bits."""
-    return struct.pack("<BQ8h", 1, buttons, x, y, 0, 0, 0, 0, 0, 0)
-
-
-def arduino_input(x: int, y: int, buttons: int) -> bytes:
-    """Return input report 1: 8 buttons, two axes of 16 bits."""
-    return struct.pack("<BBhh", 1, buttons & 0xFF, x, y)
-
-
-def sidewinder_input(x: int, y: int, buttons: int) -> bytes:
-    """Return input report 1: two axes of 10 bits, the twist and the slider at rest, no hat, 8 buttons."""
-    return struct.pack("<BHHBBBB4x", 1, x & 0x3FF, y & 0x3FF, 0, 0, 8, buttons & 0xFF)
-
-
-def state_with_block(flags: int, playing: bool, block: int) -> bytes:
-    """Return input report 2: paused, enabled, safety switch, override, power; playing, and block number."""
-    paused_enabled_safety, power = flags & 0b111, flags >> 3 & 1
-    return struct.pack("<BBB", 2, paused_enabled_safety | power << 4, int(playing) | (block & 0x7F) << 1)
-
-
-def state_without_block(flags: int, playing: bool, block: int) -> bytes:
-    """Return input report 2: paused, enabled, safety switch, power, playing; without the block number."""
-    return struct.pack("<BB", 2, flags & 0b1111 | int(playing) << 4)
-
+_STATES: dict[str, Callable[[int, bool, int], bytes]] = {
+    # paused, enabled, safety switch, override, power; playing, and block number
+    "state_with_block": lambda flags, playing, block: struct.pack(
+        "<BBB", 2, flags & 0b111 | (flags >> 3 & 1) << 4, int(playing) | (block & 0x7F) << 1
+    ),
+    # paused, enabled, safety switch, power, playing; without the block number
+    "state_without_block": lambda flags, playing, _: struct.pack("<BB", 2, flags & 0b1111 | int(playing) << 4),
+}
+"""Input report 2 from the flags of the device, and whether an effect plays in which block."""
 
 # --- directions of forces ---------------------------------------------------------------------------------------------
 #
@@ -379,11 +361,12 @@ def _turned(degrees: float, x: float, y: float) -> Matrix:
 
 
 _FUNCTIONS: dict[str, Any] = {
-    function.__name__: function
-    for function in (
-        *(openffboard_input, arduino_input, sidewinder_input, state_with_block, state_without_block),
-        *(openffboard_direction, openffboard_wheel_direction, sidewinder_direction, arduino_direction),
-    )
+    **_INPUTS,
+    **_STATES,
+    **{
+        function.__name__: function
+        for function in (openffboard_direction, openffboard_wheel_direction, sidewinder_direction, arduino_direction)
+    },
 }
 
 
@@ -395,7 +378,10 @@ def _profiles() -> dict[str, Profile]:
         table = {**tables["sticks"].get(own.get("base"), {}), **own, "name": name}
         table.pop("base", None)
         reports = tables["reports"][table.pop("reports")]
-        table["outputs"] = tuple(Layout(int(number), *report) for number, report in reports.items())
+        table["outputs"] = {
+            int(number): Layout(kind, struct.Struct("<" + form), names.split())
+            for number, (kind, form, names) in reports.items()
+        }
         table["scales"] = Scales(*table["scales"])
         table |= {key: _FUNCTIONS[table[key]] for key in ("input", "state", "direction")}
         table |= {key: frozenset(table.get(key, ())) for key in ("endless", "states_on")}

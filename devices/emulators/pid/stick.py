@@ -124,7 +124,7 @@ class EmulatedStick(UsbDevice):
 
     # --- information for observers -----------------------------------------------------------------------------------
 
-    force = _observed(lambda stick: stick.firmware.force)
+    force = _observed(lambda stick: stick.plant.force_of(stick.firmware.level))
     handle = _observed(lambda stick: stick.plant.joystick.handle)
     handle_velocity = _observed(lambda stick: stick.plant.joystick.handle_velocity)
     hand_force = _observed(lambda stick: stick.plant.joystick.hand_force)
@@ -165,17 +165,13 @@ class EmulatedStick(UsbDevice):
             self.drivers.clear()
             self.owners.clear()
             self.halted.clear()
-            self.firmware.power_off()
+            self.firmware.power_on(powered=False)
 
     def bind(self, interface: int) -> None:
         """Assign an interface to the kernel's driver."""
         self.drivers.add(interface)
         if interface == self.profile.interface:
             self.firmware.machine.bind()
-
-    def unbind(self, interface: int) -> None:
-        """Release an interface from the kernel's driver."""
-        self.drivers.discard(interface)
 
     def suspend(self) -> None:
         """Suspend the bus and resume it, which resets some firmware."""
@@ -204,17 +200,9 @@ class EmulatedStick(UsbDevice):
 
 
 class EmulatedUsbBackend(UsbBackend):
-    """Backend for pyusb with emulated sticks.
+    """Backend for pyusb with emulated sticks, of class `EmulatedStick`."""
 
-    Parameters
-    ----------
-    *sticks : EmulatedStick
-        Sticks on the bus.
-    """
-
-    def __init__(self, *sticks: EmulatedStick) -> None:
-        super().__init__(sticks)
-        self.sticks = sticks
+    units: tuple[EmulatedStick, ...]
 
     def intr_read(self, dev_handle: Handle, ep: int, intf: int, buff: array.array[int], timeout: int) -> int:
         """Read one packet; raise a timeout if the device has none."""

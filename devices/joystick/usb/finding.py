@@ -13,11 +13,19 @@ from typing import Any
 from devices.common import bus
 from devices.joystick.families import GENERIC, Family, family_of
 from devices.joystick.usb import hidraw, libusb
-from devices.joystick.usb.transport import Link, Transport, not_permitted
+from devices.joystick.usb.transport import Link, not_permitted
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 
 USB, HIDRAW = "usb", "hidraw"
 TRANSPORTS = ("auto", USB, HIDRAW)
+
+Transport = libusb.UsbTransport | hidraw.HidrawTransport
+"""Open connection to a stick.
+
+Report bytes begin with the report's number. Two threads use a transport at once, one that reads and one that writes;
+all other calls happen before they start or after they have ended. Every method except ``close`` raises
+`devices.common.bus.TransferError`.
+"""
 
 
 @dataclass(frozen=True)
@@ -90,8 +98,11 @@ def usb_sticks(backend: Any = None, root: Path | None = None) -> list[FoundStick
     nodes = hidraw.hidraw_nodes(root) if root is not None and backend is None else ()
     speaking = [node.link for node in nodes if libusb.has_forces(node.link.descriptor)]
     try:
-        devices = libusb.hid_devices(backend or bus.libusb_backend())
-        return [_usb_stick(device, speaking, real=backend is None) for device in devices]
+        import usb.core
+
+        devices = usb.core.find(find_all=True, backend=backend or bus.libusb_backend())
+        found = [device for device in devices if next(libusb.hid_interfaces(device), None) is not None]
+        return [_usb_stick(device, speaking, real=backend is None) for device in found]
     except (ImportError, OSError) as error:  # OSError: raised by pyusb if no USB is accessible
         raise DeviceOpenError(
             f"USB devices cannot be listed ({error}): 'haptics doctor libusb' says why. On Linux device.transport = "

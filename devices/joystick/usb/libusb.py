@@ -40,14 +40,6 @@ _HIGH_SPEED = 3
 _LONGEST_DESCRIPTOR = 4096
 
 
-def hid_devices(backend: Any) -> list[Any]:
-    """Return the USB devices with an interface of the HID class (sticks, keyboards and mice)."""
-    import usb.core
-
-    found = usb.core.find(find_all=True, backend=backend)
-    return [device for device in found if next(hid_interfaces(device), None) is not None]
-
-
 def hid_interfaces(device: Any) -> Iterator[Any]:
     """Yield the HID interfaces from the descriptors, without opening the device."""
     import usb.core
@@ -277,7 +269,7 @@ class UsbTransport:
         return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _FEATURE << 8 | report_id, length))
 
     def get_input(self, report_id: int, length: int) -> bytes:
-        """Request an input report."""
+        """Request an input report. Not every device supports this."""
         return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _INPUT << 8 | report_id, length, _ASK_TIMEOUT))
 
     def set_feature(self, report: bytes) -> None:
@@ -293,7 +285,7 @@ class UsbTransport:
             raise failure(error, "a control request") from error
 
     def write(self, report: bytes) -> None:
-        """Send an output report."""
+        """Send an output report and wait until the device has received it, at most `WRITE_TIMEOUT`."""
         timeout = _milliseconds(WRITE_TIMEOUT)
         if self._out is None:
             self._control(_TO_INTERFACE, _SET_REPORT, _OUTPUT << 8 | report[0], report, timeout)

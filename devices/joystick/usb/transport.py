@@ -1,15 +1,10 @@
-"""Interface of the report transports to a stick, and its errors.
-
-Report bytes begin with the report's number. Two threads use a transport at once, one that reads and one that writes;
-all other calls happen before they start or after they have ended.
-"""
+"""Properties of a connected stick, and errors of the transports to it."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Protocol
 
 from devices.common import bus
 from devices.common.bus import GONE, TransferError, Trouble, trouble_of
@@ -78,35 +73,6 @@ class Link:
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.name, f"({self.vid_pid})", self.serial and f"serial {self.serial}")))
-
-
-class Transport(Protocol):
-    """Open connection to a stick. Every method except ``close`` raises `TransferError`."""
-
-    @property
-    def link(self) -> Link:
-        """Properties of the stick."""
-
-    def get_feature(self, report_id: int, length: int) -> bytes:
-        """Return a feature report of `length` bytes including its number."""
-
-    def get_input(self, report_id: int, length: int) -> bytes:
-        """Request an input report of `length` bytes including its number. Not every device supports this."""
-
-    def set_feature(self, report: bytes) -> None:
-        """Send a feature report."""
-
-    def write(self, report: bytes) -> None:
-        """Send an output report and wait until the device has received it, at most `WRITE_TIMEOUT`."""
-
-    def read(self, timeout: float) -> bytes | None:
-        """Return the next input report; None after `timeout` [s] without a report."""
-
-    def close(self) -> None:
-        """Return the stick to the operating system in any state. A second call has no effect.
-
-        It takes at most a fraction of a second, even if the stick or the system does not respond.
-        """
 
 
 # --- messages with instructions ---------------------------------------------------------------------------------------

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from devices.common.settings import VelocitySettings, check_velocity
+from devices.common.settings import VelocitySettings
 from devices.common.velocity import VelocityEstimator
 from haptics import Clock, DeviceFault, DeviceOpenError, DeviceSpec, State, WallClock
-from haptics.settings import bounded, build, check
+from haptics.settings import bounded, build
 from haptics_puck import PUCK, maker
 
 
 @dataclass(frozen=True)
-class PuckSettings(VelocitySettings):
+class PuckSettings(VelocitySettings, section="device"):
     """Settings of the puck, in addition to `VelocitySettings`.
 
     Attributes
@@ -24,10 +24,6 @@ class PuckSettings(VelocitySettings):
     """
 
     strength: float = bounded(1.0, above=0.0, maximum=1.0, doc="fraction of the magnets' force that may be used")
-
-    def __post_init__(self) -> None:
-        check(self, "device")
-        check_velocity(self, "device.")
 
 
 class Puck:

@@ -164,15 +164,15 @@ def stroked(request, tmp_path_factory):
 def stroke(file, level, patch):
     hand = ToAndFro(0, speed=0.08, reach=0.02)
     backend = emulated_stick("openffboard", hand=hand, period=0.0, friction=FRICTION)
-    put_in_step(backend.sticks[0].time, patch)
-    clock = BusClock(FRAME, backend.sticks[0].time)
+    put_in_step(backend.units[0].time, patch)
+    clock = BusClock(FRAME, backend.units[0].time)
     settings = {"emulated": True, "friction_parameters": str(file), "compensation": SHARE}
     device: Any = EmulatedPidJoystick(settings, clock=clock, backend=backend)
     element, rows = MasslessImpedance(Coulomb(level), 2000.0, 2.0, FRAME), np.repeat(NEUTRAL, TICKS)
     device.open()
     device.compensate(1.0)
     clock.start()
-    plant = backend.sticks[0].plant.joystick
+    plant = backend.units[0].plant.joystick
     for number, row in enumerate(rows):
         clock.wait(clock.tick + 1)
         device._opened().step()

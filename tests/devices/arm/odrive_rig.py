@@ -114,7 +114,7 @@ def make_on_can(watchdog=0.5, version=(0, 5, 6), **settings):
     board = EmulatedOdrive(time=Place.time)
     Place.boards = (*Place.boards, board)
     for axis in board.inside.axes:
-        axis.values |= {"config.watchdog_timeout": watchdog, "config.enable_watchdog": True}
+        axis.values.update({"config.watchdog_timeout": watchdog, "config.enable_watchdog": True})
     drive = CanSimple(board.inside, version=version)
     bus = CanBus(board, drive)
     told = {"protocol": "can", "watchdog": watchdog} | settings

@@ -127,7 +127,7 @@ def test_nan_command_is_a_motor_error():
 def test_integrator_compensates_a_load():
     inside, plant = alone()
     inside.axes[0].request(CLOSED_LOOP)
-    plant.loads = (0.1, 0.0)
+    plant.loads[:] = (0.1, 0.0)
     let_go_by(inside, 0.02)
     assert plant.angles[0] > 1e-3
     let_go_by(inside, 3.0)  # six of its time constants, speed gain / integrator gain
@@ -152,7 +152,7 @@ def test_speed_and_torque_control_modes():
 def test_commands_respect_current_torque_and_speed_limits(position, limit, torque_limit):
     inside, plant = alone()
     axis = inside.axes[0]
-    axis.values |= {"motor.config.current_lim": limit, "motor.config.torque_lim": torque_limit}
+    axis.values.update({"motor.config.current_lim": limit, "motor.config.torque_lim": torque_limit})
     axis.request(CLOSED_LOOP)
     axis.values["controller.input_pos"] = position
     for _ in range(800):
@@ -165,7 +165,7 @@ def test_overspeed_disables_the_motor():
     inside, plant = alone(friction=0.0)
     axis = inside.axes[0]
     axis.request(CLOSED_LOOP)
-    plant.loads = (5.0, 0.0)
+    plant.loads[:] = (5.0, 0.0)
     let_go_by(inside, 0.05)
     assert (axis.values["error"], axis.values["controller.error"]) == (0x200, 0x1)
     assert (axis.values["current_state"], axis.torque) == (IDLE, 0.0)
@@ -174,7 +174,7 @@ def test_overspeed_disables_the_motor():
 @pytest.mark.parametrize(("turns", "speed"), [(0.123456, 0.0), (0.0, 0.7), (-3.0, -1.9)])
 def test_encoder_estimates_position_and_speed(turns, speed):
     inside, plant = alone(friction=0.0)
-    plant.speeds = (speed, 0.0)
+    plant.speeds[:] = (speed, 0.0)
     let_go_by(inside, 0.2)
     inside.axes[0].set_count(round((turns + plant.angles[0]) * 8192) - round(plant.angles[0] * 8192))
     start = plant.angles[0]
@@ -265,7 +265,7 @@ ROOM = Workspace((-0.2, -0.15), (0.2, 0.15))
 
 def flywheels():
     plant = Flywheels()
-    plant.speeds = (0.3, -0.2)
+    plant.speeds[:] = (0.3, -0.2)
     return plant
 
 
@@ -279,7 +279,7 @@ def story(plant, pieces):
     """Return the state after each of six pieces of 100 iterations, in calls of `pieces` iterations."""
     inside, told = Firmware(plant, 1), []
     for axis in inside.axes:
-        axis.values |= {"config.watchdog_timeout": 0.05, "controller.config.vel_limit": 50.0}
+        axis.values.update({"config.watchdog_timeout": 0.05, "controller.config.vel_limit": 50.0})
         axis.request(CLOSED_LOOP)
         axis.values["controller.input_pos"] += 0.05
         axis.values["config.enable_watchdog"] = True
@@ -308,7 +308,7 @@ def test_invalid_watchdog_timeouts_are_handled(inside, timeout, left):
 
 def test_values_too_large_for_the_wire_are_wrapped_or_infinite():
     inside, plant = alone()
-    plant.angles = (1e6, 0.0)
+    plant.angles[:] = (1e6, 0.0)
     inside.iterate(8)
     (count,) = struct.unpack("<i", ask(inside, "axis0.encoder.shadow_count"))
     assert count == (round(1e6 * 8192) + 2**31) % 2**32 - 2**31
@@ -381,7 +381,7 @@ def test_position_line_sets_the_inputs_and_feeds_the_watchdog(inside):
 
 def test_feedback_line_returns_the_encoder_estimates():
     inside, plant = alone(friction=0.0)
-    plant.angles, plant.speeds = (0.3, -0.75), (0.5, 0.0)
+    plant.angles[:], plant.speeds[:] = (0.3, -0.75), (0.5, 0.0)
     let_go_by(inside, 0.1)
     inside.axes[1].set_count(-6144)
     let_go_by(inside, 0.1)

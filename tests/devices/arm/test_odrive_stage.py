@@ -148,7 +148,7 @@ def test_absolute_encoders_need_no_homing():
 @pytest.mark.parametrize("make_stage", [make, make_on_can])
 def test_homing_sets_the_joint_angles_and_is_required_after_open(make_stage):
     stage, board, *_ = make_stage(reduction_1=10.0, reduction_2=-8.0, watchdog=0.1)
-    board.plant.angles = (3.7, -1.2)
+    board.plant.angles[:] = (3.7, -1.2)
     with stage:
         with pytest.raises(DeviceOpenError, match="bring it to its home pose"):
             stage.arm()
@@ -167,7 +167,7 @@ def test_homing_sets_the_joint_angles_and_is_required_after_open(make_stage):
 def test_homing_rejects_a_moving_arm():
     stage, board = make()
     with stage:
-        board.plant.speeds = (0.5, 0.0)
+        board.plant.speeds[:] = (0.5, 0.0)
         time.sleep(0.03)
         with pytest.raises(DeviceOpenError, match="moved while it was being homed"):
             stage.home(HOME)
@@ -273,7 +273,7 @@ def test_disarmed_stage_reports_the_joint_angles():
     with stage:
         stage.home(HOME)
         assert stage.read_angles() == pytest.approx(HOME, abs=1e-3)
-        board.plant.angles = (board.plant.angles[0] + 1.0, board.plant.angles[1])
+        board.plant.angles[:] = (board.plant.angles[0] + 1.0, board.plant.angles[1])
         time.sleep(0.1)
         assert stage.read_angles() == pytest.approx(HOME + np.array((math.tau, 0.0)), abs=5e-3)
 
@@ -461,7 +461,7 @@ def test_missing_can_interface_is_named():
 @pytest.mark.parametrize("enabled", [False, True])
 def test_arm_detects_an_ineffective_watchdog(enabled):
     stage, board, _ = make_on_can(watchdog=0.1)
-    board.inside.axes[1].values |= {"config.watchdog_timeout": 5.0, "config.enable_watchdog": enabled}
+    board.inside.axes[1].values.update({"config.watchdog_timeout": 5.0, "config.enable_watchdog": enabled})
     with stage:
         stage.home(HOME)
         with pytest.raises(DeviceOpenError, match=r"still driven .*odrv0\.axis1\.config\.watchdog_timeout = 0\.1;"):
@@ -489,7 +489,7 @@ def test_each_tick_takes_two_command_frames():
 def test_large_speeds_and_torques_are_sent_in_separate_frames():
     with armed_on_can(reduction_1=100.0, reduction_2=100.0) as (stage, board, _):
         for axis in board.inside.axes:
-            axis.values |= {"controller.config.vel_limit": 100.0, "motor.config.current_lim": 0.0}
+            axis.values.update({"controller.config.vel_limit": 100.0, "motor.config.current_lim": 0.0})
         for _ in range(5):
             tick(stage, HOME, (3.0, -1.0), (200.0, 0.0))
             go_on(stage)
@@ -520,8 +520,8 @@ def test_axis_disabled_by_another_program_ends_the_run(frame, message, error):
 def test_disarm_sends_an_emergency_stop_to_a_motor_that_stays_enabled():
     with armed_on_can(watchdog=0.5) as (stage, board, drive):
         run(stage, 0.02)
-        execute = drive._execute  # the drive ignores state requests
-        drive._execute = lambda axis, command, data: None if command == 0x07 else execute(axis, command, data)
+        handle = drive.handle_frame  # the drive ignores state requests
+        drive.handle_frame = lambda raw: None if raw[0] & 0x1F == 0x07 else handle(raw)
         stage.disarm()
         assert states(board) == [IDLE, IDLE]
         assert all(axis.values["error"] & 0x4000 for axis in board.inside.axes)

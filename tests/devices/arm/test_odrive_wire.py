@@ -403,7 +403,7 @@ class TextPort:
     def estimate(self, *values):
         """Set the encoder estimates: both positions [turn] and both speeds [turn/s]."""
         for axis, position, speed in zip(self.drive.axes, values[:2], values[2:], strict=True):
-            axis.values |= {"encoder.pos_estimate": position, "encoder.vel_estimate": speed}
+            axis.values.update({"encoder.pos_estimate": position, "encoder.vel_estimate": speed})
 
     def write(self, packet):
         for line in packet.decode().splitlines():

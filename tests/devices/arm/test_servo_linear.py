@@ -144,7 +144,7 @@ class Driven:
 
     def _go_on(self, count):
         for axis, inputs in zip(self._drive.axes, self._waiting[0].T, strict=True):
-            axis.values |= dict(zip(INPUTS, inputs, strict=True))
+            axis.values.update(dict(zip(INPUTS, inputs, strict=True)))
         self._drive.iterate(count)
 
 

@@ -36,21 +36,6 @@ def now(monkeypatch):
     return virtual
 
 
-class Work:
-    """A source that counts its calls."""
-
-    def __init__(self, pause=0.0, do=lambda _: None):
-        self._pause, self._do = pause, do
-        self.served = []
-
-    def pause(self, now):
-        return self._pause
-
-    def serve(self, now):
-        self.served.append(now)
-        self._do(now)
-
-
 def passes(count):
     """Return a stop condition that is true after `count` passes."""
     left = iter([False] * count)
@@ -61,14 +46,14 @@ def test_loop_serves_ready_files_and_all_sources():
     loop, come = Loop(), []
     here, there = socket.socketpair()
     with here, there:
-        loop.watch(here, lambda: come.append(here.recv(16)))
-        work = Work()
-        loop.sources.append(work)
+        loop.files[here] = lambda: come.append(here.recv(16))
+        served = []
+        loop.sources.append((lambda _: 0.0, served.append))
         there.send(b"first")
         loop.run(passes(3))
         assert come == [b"first"]
-        assert len(work.served) == 3
-        loop.remove(here)
+        assert len(served) == 3
+        del loop.files[here]
         there.send(b"second")
         loop.run(passes(3))
         assert come == [b"first"]
@@ -76,7 +61,7 @@ def test_loop_serves_ready_files_and_all_sources():
 
 def test_loop_waits_for_its_fastest_source(now):
     loop = Loop()
-    loop.sources += [Work(2e-3), Work(10.0)]
+    loop.sources += [(lambda _, pause=pause: pause, lambda _: None) for pause in (2e-3, 10.0)]
     loop.run(passes(20))
     assert now.wall == pytest.approx(0.04)
 
@@ -88,10 +73,10 @@ def test_loop_skips_files_that_were_closed():
     def end():
         come.append(True)
         for here, _ in pairs:
-            loop.remove(here)
+            del loop.files[here]
 
     for here, there in pairs:
-        loop.watch(here, end)
+        loop.files[here] = end
         there.send(b"x")
     loop.run(passes(2))
     assert len(come) == 1
@@ -119,7 +104,7 @@ def test_loop_detects_stalls(now, lost, worked, expected):
         now.wall += lost + worked
         now.used += worked
 
-    loop.sources.append(Work(0.0, go_by))
+    loop.sources.append((lambda _: 0.0, go_by))
     loop.run(passes(2))
     assert loop.stalled() == pytest.approx(expected)
     now.wall += 0.9 * MEMORY - lost - worked

@@ -34,7 +34,7 @@ def fails(number):
 
 def found(profile, **options):
     backend = emulated_stick(profile, hand=NO_HAND, period=0.0, **options)
-    return usb.core.find(backend=backend), backend.sticks[0]
+    return usb.core.find(backend=backend), backend.units[0]
 
 
 # --- enumeration
@@ -276,7 +276,7 @@ def test_report_lengths_match_the_descriptor(profile):
     stick = profiles.PROFILES[profile]
     parsed = ReportDescriptor.from_bytes(stick.report_descriptor)
     outputs = {number: report.size for number, report in parsed.output_reports.items()}
-    assert {layout.number: layout.size for layout in stick.outputs} == outputs
+    assert {number: 1 + layout.form.size for number, layout in stick.outputs.items()} == outputs
     inputs = {number: report.size for number, report in parsed.input_reports.items()}
     assert inputs[1] == len(stick.input(0, 0, 0))
     assert inputs[2] == len(stick.state(0, False, 0))
@@ -349,7 +349,7 @@ def test_firmware_survives_arbitrary_bytes(profile, data):
         firmware.out(firmware.profile.out_endpoint, bytes([10, number, 1, 1]))
     for _ in range(5):
         firmware.step()
-    assert np.all(np.isfinite(firmware.force))
+    assert np.all(np.isfinite(firmware.level))
 
 
 @every_profile

@@ -105,4 +105,4 @@ def make(*faults, profile="openffboard", **settings):
     """Return a driver and its emulated stick, without a hand."""
     backend = emulated_stick(profile, hand=STILL, faults=faults)
     device = EmulatedPidJoystick({"emulated": True, "emulator": profile, **settings}, backend=backend)
-    return device, backend.sticks[0]
+    return device, backend.units[0]

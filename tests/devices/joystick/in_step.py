@@ -54,7 +54,7 @@ class InStep(Streaming):
 
     def start(self, patience):
         self.sample = self._watch.begin()
-        self._confirm_position(streaming.time.perf_counter())  # as the reader has, when the tick begins
+        self._process(None, streaming.time.perf_counter(), True)  # as the reader has, when the tick begins
         self.wake = Stepping(self)
         self._frames = round(self._transport.link.out_interval / FRAME)
         self._begin()
@@ -68,10 +68,7 @@ class InStep(Streaming):
             self._session.write(self._next)
             self._choose()
             streaming.time.go_back(now)  # to read in the same frame
-        data, heard = self._transport.read(FRAME), streaming.time.perf_counter()
-        if data is not None:
-            self._process_report(data, heard, True)
-        self._confirm_position(heard)
+        self._process(self._transport.read(FRAME), streaming.time.perf_counter(), True)
 
     def _choose(self):
         try:

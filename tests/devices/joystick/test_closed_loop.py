@@ -41,7 +41,7 @@ class Watched:
 
     def write(self, command):
         self._device.write(command)
-        stick = self._device.backend.sticks[0]
+        stick = self._device.backend.units[0]
         self.rows.append((*command, *stick.force, *stick.handle))
 
 
@@ -51,7 +51,7 @@ def loop(trace, monkeypatch):
 
     def render(profile, hand, force, stiffness, damping, seconds):
         backend = emulated_stick(profile, hand=hand, period=0.0)
-        bus = backend.sticks[0].time
+        bus = backend.units[0].time
         put_in_step(bus, monkeypatch)
         clock = BusClock(FRAME, bus)
         watched = Watched(EmulatedPidJoystick({"emulated": True, "emulator": profile}, clock=clock, backend=backend))
@@ -154,7 +154,7 @@ def opened(tmp_path, monkeypatch):
 
     def open_it(profile, change, hand=STILL):
         backend = emulated_stick(profile, hand=hand, period=0.0)
-        (stick,) = backend.sticks
+        (stick,) = backend.units
         put_in_step(stick.time, monkeypatch, trial)
         file = tmp_path / "stick.toml"
         write_parameters(file, change(build_parameters(stick.truths)))
@@ -236,7 +236,7 @@ def test_trial_detects_a_held_handle(opened):
 
 
 def test_firmware_number_is_validated():
-    known = build_parameters(emulated_stick("openffboard", period=0.0).sticks[0].truths)
+    known = build_parameters(emulated_stick("openffboard", period=0.0).units[0].truths)
     text = format_parameters(known)
     assert "bcd_device = 0x0100" in text
     before = text.replace("bcd_device = 0x0100\n", "")

@@ -544,7 +544,7 @@ class TurnedStick:
         return seen
 
     def _take(self, report):
-        layout = self.profile.layouts[report[0]]
+        layout = self.profile.outputs[report[0]]
         fields = layout.unpack(report)
         self.reports += 1
         if layout.kind == "constant":
@@ -637,7 +637,7 @@ def forces(sums, effects, tmp_path, monkeypatch):
     """Return a stick with this way of making a sum, and pairs of wanted and true force around the circle [N]."""
     monkeypatch.setitem(PROFILES, sums, replace(PROFILES["openffboard"], sums=sums))
     backend = emulated_stick(sums, hand=STILL, period=0.0)
-    (stick_turned,) = backend.sticks
+    (stick_turned,) = backend.units
     sleep = put_in_step(stick_turned.time, monkeypatch)
     known = build_parameters(stick_turned.truths)
     file = tmp_path / "stick.toml"
@@ -708,7 +708,7 @@ def test_guardian_reattaches_the_driver_of_an_interface_that_was_taken_only(take
     faults = () if taken else ("busy@0",)
     backend = emulated_stick("openffboard", hand=STILL, faults=faults)
     if not taken:
-        backend.sticks[0].drivers.clear()  # another program has the interface
+        backend.units[0].drivers.clear()  # another program has the interface
     device = usb.core.find(backend=backend)
     interface = next(hid_interfaces(device))
     if taken:

@@ -116,7 +116,7 @@ def test_a_stick_renders_with_its_calibrated_parameters(tmp_path):
             device.read()
             device.write(wanted)
             time.sleep(1e-3)
-        stick = device.backend.sticks[0]
+        stick = device.backend.units[0]
         count = 2.0 * truth.force.max_force_n / 255.0
         np.testing.assert_allclose(stick.force, wanted, atol=NEWTONS * 2.5 + count)
         np.testing.assert_allclose(device.read().position, stick.handle, atol=2e-3)

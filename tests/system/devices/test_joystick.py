@@ -221,7 +221,7 @@ def test_stick_that_is_plugged_in_again_can_be_opened_again():
     pulled, away = 0.5, 0.3
     device = EmulatedPidJoystick({"emulated": True, "hand": STILL, "wire_faults": [f"unplug@{pulled}+{away}"]})
     device.open()
-    stick = device.backend.sticks[0]
+    stick = device.backend.units[0]
     assert "the stick was unplugged" in fault_of(device, 1.0, pulled + away)
     device.close()
     with pytest.raises(DeviceNotFoundError, match="no force-feedback stick is plugged in"):
@@ -239,7 +239,7 @@ def test_stick_that_is_plugged_in_again_can_be_opened_again():
 @pytest.mark.parametrize("profile", ["sidewinder-ff2", "openffboard"])
 def test_moving_handle_without_reports_is_a_fault(profile):
     backend = emulated_stick(profile, hand={"name": "minimum-jerk", "tremor": 0.0})
-    (stick,) = backend.sticks
+    (stick,) = backend.units
     with EmulatedPidJoystick({"emulated": True, "emulator": profile}, backend=backend) as device:
         assert fault_of(device, 0.5, 0.15) == ""
         stick.faults.set("dropout")
@@ -411,7 +411,7 @@ def test_bus_that_cannot_be_listed_is_reported(monkeypatch):
 def test_stick_without_an_output_pipe_gets_its_reports_by_requests(tmp_path, monkeypatch):
     monkeypatch.setitem(PROFILES, "piped", dataclasses.replace(PROFILES["sidewinder-ff2"], out_endpoint=0))
     backend = emulated_stick("piped", hand=STILL)
-    (stick,) = backend.sticks
+    (stick,) = backend.units
     path = tmp_path / "stick.toml"
     write_parameters(path, build_parameters(stick.truths))
     with PidJoystick({"parameters": str(path)}, backend=backend) as device:
@@ -426,11 +426,11 @@ def test_stick_without_an_output_pipe_gets_its_reports_by_requests(tmp_path, mon
 
 def test_hid_device_without_forces_is_given_back(monkeypatch):
     backend = emulated_stick("openffboard", hand=STILL)
-    monkeypatch.setattr(backend.sticks[0].firmware, "report_descriptor", MOUSE)
+    monkeypatch.setattr(backend.units[0].firmware, "report_descriptor", MOUSE)
     (device,) = usb.core.find(find_all=True, backend=backend)
     with pytest.raises(DeviceOpenError, match="1209:ffb0 has no interface that plays forces"):
         libusb.open_usb(device, real=False)
-    assert released(backend.sticks[0])
+    assert released(backend.units[0])
 
 
 class Overlay:

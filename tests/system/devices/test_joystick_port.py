@@ -43,7 +43,7 @@ def pushed(serve, folder, monkeypatch):
     plain = EmulatedPidJoystick({"emulated": True})
     own.write_text(own.read_text().replace("virtual-joystick", f"pid-joystick {plain.spec.identity}"))
     backend = emulated_stick("openffboard", hand=MOVES, period=0.0, friction=FRICTION)
-    stick, random, rows = backend.sticks[0], np.random.default_rng(3), []
+    stick, random, rows = backend.units[0], np.random.default_rng(3), []
     with monkeypatch.context() as patch:
         put_in_step(stick.time, patch)
         patch.setattr(driver, "WallClock", BusClock)  # the clock of the compiled loop
@@ -131,15 +131,15 @@ def run(trace, act, seconds=3.0):
     assert servo.compiled
     assert acted[0] > 0
     reacted = rows["time"][-1] - rows["time"][min(acted[0], len(rows)) - 1]
-    return SimpleNamespace(device=device, stick=backend.sticks[0], message=message, rows=rows, reacted_within=reacted)
+    return SimpleNamespace(device=device, stick=backend.units[0], message=message, rows=rows, reacted_within=reacted)
 
 
 def unplug(device):
-    device.backend.sticks[0].unplug()
+    device.backend.units[0].unplug()
 
 
 def mute(device):
-    device.backend.sticks[0].faults.set("nak")
+    device.backend.units[0].faults.set("nak")
 
 
 def hang(device):
@@ -196,7 +196,7 @@ def test_stalled_reader_makes_old_samples_and_no_force(trace):
 def test_dead_loop_leaves_no_force_though_the_threads_live():
     clock = WallClock(1e-3)
     backend = emulated_stick("openffboard", hand=STILL)
-    device, stick = EmulatedPidJoystick({"emulated": True}, clock=clock, backend=backend), backend.sticks[0]
+    device, stick = EmulatedPidJoystick({"emulated": True}, clock=clock, backend=backend), backend.units[0]
     with device:
         clock.start()
         port = port_of(device)

@@ -35,7 +35,7 @@ def two(*serials):
 def test_two_sticks_are_driven_at_once_by_serial_number():
     backend, both = two("A1", "B2"), []
     with contextlib.ExitStack() as stack:
-        for stick in backend.sticks:
+        for stick in backend.units:
             settings = {"emulated": True, "serial": stick.serial}
             device = EmulatedPidJoystick(settings, backend=EmulatedUsbBackend(stick))
             device.backend = backend
@@ -44,8 +44,8 @@ def test_two_sticks_are_driven_at_once_by_serial_number():
             both[0].write(np.array((2.0, 0.0)))
             both[1].write(np.array((0.0, -3.0)))
             time.sleep(1e-3)
-        np.testing.assert_allclose(backend.sticks[0].force, (2.0, 0.0), atol=0.02)
-        np.testing.assert_allclose(backend.sticks[1].force, (0.0, -3.0), atol=0.03)
+        np.testing.assert_allclose(backend.units[0].force, (2.0, 0.0), atol=0.02)
+        np.testing.assert_allclose(backend.units[1].force, (0.0, -3.0), atol=0.03)
 
 
 @pytest.mark.parametrize("serials", [("", ""), ("A1", "A1"), ("A1", "")])
@@ -66,8 +66,8 @@ def test_stick_at_the_port_of_the_settings_is_opened(tmp_path):
     path = stored(known, tmp_path, 'serial = "EMULATED0001"', 'serial = ""')
     for port, taken, other in (("1-2", 1, 0), ("1-1", 0, 1)):
         with PidJoystick({"parameters": path, "port": port}, backend=backend):
-            assert backend.sticks[taken].owners
-            assert not backend.sticks[other].owners
+            assert backend.units[taken].owners
+            assert not backend.units[other].owners
     with pytest.raises(DeviceOpenError, match=r"device\.port"):
         PidJoystick({"parameters": path}, backend=backend).open()
 
@@ -85,13 +85,13 @@ def test_message_names_the_sticks_that_are_plugged_in():
 def test_found_stick_has_its_identity_and_intervals(profile):
     backend = emulated_stick(profile, hand=STILL)
     (found,) = usb_sticks(backend)
-    truth = backend.sticks[0].truths["device"]
+    truth = backend.units[0].truths["device"]
     assert found.identity == f"{truth['vendor_id']:04x}:{truth['product_id']:04x}"
     assert (found.serial, found.name) == (truth["serial"], truth["name"])
     assert (found.in_interval, found.out_interval) == (truth["in_interval_s"], truth["out_interval_s"])
     assert found.speaks_pid
     assert found.missing == ()
-    assert backend.sticks[0].drivers, "finding detaches no driver"
+    assert backend.units[0].drivers, "finding detaches no driver"
 
 
 def test_found_stick_without_permission_lists_the_udev_rule():
@@ -221,7 +221,7 @@ def test_wheel_position_is_the_distance_along_the_rim():
     held = {"name": "minimum-jerk", "points": [[0.05, 0.02], [0.05, 0.021]], "tremor": 0.0, "rest_force": 0.0}
     with EmulatedPidJoystick({"emulated": True, "emulator": WHEEL, "hand": held}) as device:
         command(device, (0.0, 5.0), 0.1)
-        stick, state = device.backend.sticks[0], device.read()
+        stick, state = device.backend.units[0], device.read()
         angle = math.radians(450.0) * stick.firmware._plant.counts[0] / 32767
         assert state.position[0] == pytest.approx(PROFILE.handle.rim_radius * angle, abs=1e-9)
         assert state.position[0] == pytest.approx(0.05, abs=30e-6)

@@ -43,7 +43,7 @@ class Stepped:
 
     @property
     def plant(self):
-        return self._device.backend.sticks[0].plant.joystick
+        return self._device.backend.units[0].plant.joystick
 
     def read(self):
         self._device._opened().step()
@@ -64,7 +64,7 @@ def make(monkeypatch):
 
     def made(hand, cls=Stepped, **settings):
         backend = emulated_stick("openffboard", hand=hand, period=0.0, friction=FRICTION)
-        bus = backend.sticks[0].time
+        bus = backend.units[0].time
         put_in_step(bus, monkeypatch)
         clock = BusClock(FRAME, bus)
         return cls(EmulatedPidJoystick({"emulated": True, **settings}, clock=clock, backend=backend), clock)
