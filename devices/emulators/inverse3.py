@@ -58,9 +58,6 @@ CENTRE: Space = (0.0, -0.12, 0.15)
 
 _CENTRED = ("arm_front_centered", "led_front_centered")
 _ROTATED = ("led_front", "led_front_centered")
-_PULL_STIFFNESS = 200.0
-"""Stiffness with which the service pulls the cursor to a commanded position [N/m], limited to `_MAX_PULL` [N]."""
-_MAX_PULL = 3.0
 
 LONGEST_LOG = 200_000
 
@@ -255,17 +252,10 @@ class EmulatedDevice:
         self.handle.advance(now, self.applied)
 
     def execute(self, commands: Mapping[str, Any], now: float) -> None:
-        """Execute the commands of one message; without a motor command the force is zero."""
+        """Execute the commands of one message; motor commands other than a force are ignored, like unknown keys."""
         self.commanded, self.mode = _ZERO, "idle"
         if "set_cursor_force" in commands:
             self.commanded, self.mode = self._turned(_vector(commands["set_cursor_force"].get("vector", {}))), "force"
-        elif "set_cursor_position" in commands:
-            target = _vector(commands["set_cursor_position"].get("position", {}))
-            wanted, here = self._turned(_plus(target, self._base, -1.0)), self.handle.position
-            pull = (max(min(_PULL_STIFFNESS * way, _MAX_PULL), -_MAX_PULL) for way in _plus(wanted, here, -1.0))
-            self.commanded, self.mode = tuple(pull), "position"
-        elif "set_angular_torques" in commands:
-            self.mode = "torque"  # the resulting force on the cursor is not modelled
         if "set_transform" in commands:
             self.scale = commands["set_transform"].get("transform", {}).get("scale", {}).get("x", self.scale)
         self._renewed = now
@@ -303,25 +293,21 @@ class EmulatedDevice:
     def states(self) -> dict[str, Any]:
         """Return the state of the device in every message."""
         zeros = {"a0": 0.0, "a1": 0.0, "a2": 0.0}
+        base = _ZERO if self.preset in _CENTRED else CENTRE  # centre of the workspace in the axes of the preset [m]
         transform = {} if self.scale == 1.0 else {"scale": _point(3 * (self.scale,))}
         state = {
-            "cursor_position": _point(_plus(self._turned(self.handle.position), self._base)),
+            "cursor_position": _point(tuple(map(sum, zip(self._turned(self.handle.position), base, strict=True)))),
             "cursor_velocity": _point(self._turned(self.handle.velocity)),
             "angular_position": zeros,
             "angular_velocity": zeros,
             "body_orientation": {"w": 1.0, **_point(_ZERO)},
             "current_cursor_force": _point(self._turned(self.applied)),
             "current_angular_torques": zeros,
-            "control_domain": "angular" if self.mode == "torque" else "cartesian",
+            "control_domain": "cartesian",
             "control_mode": self.mode,
             "transform": transform,
         }
         return {"device_id": self.device_id, "state": state, "status": self.status}
-
-    @property
-    def _base(self) -> Space:
-        """Centre of the workspace [m] in the axes of the preset, relative to its origin."""
-        return _ZERO if self.preset in _CENTRED else CENTRE
 
     def _turned(self, vector: Space) -> Space:
         """Rotate a vector between the axes of the device and the preset; the rotation is its own inverse."""
@@ -371,10 +357,6 @@ class Service:
             device.present = "unplug" not in faults and device.present
         devices = [device.states() for device in self.devices if device.present]
         return json.dumps({"session_id": self._sessions, "inverse3": devices})
-
-
-def _plus(first: Space, second: Space, sign: float = 1.0) -> Space:
-    return tuple(one + sign * other for one, other in zip(first, second, strict=True))
 
 
 def _vector(table: Mapping[str, float]) -> Space:

@@ -122,11 +122,6 @@ class Program(SensorProgram):
         self.commands: list[tuple[int, int]] = []
         self.measurement = 0
 
-    @property
-    def rate(self) -> int:
-        """Records per second."""
-        return INTERNAL_RATE if "flood" in self._active else int(self.settings["comrdtrate"])
-
     def command(self, data: bytes, now: float) -> None:
         """Process a command received at `now` [s]."""
         if self.faults.deaf:
@@ -154,14 +149,14 @@ class Program(SensorProgram):
             self._late.clear()
 
     def _message(self) -> tuple[bytes, float]:
-        records = b""
+        records, rate = b"", INTERNAL_RATE if "flood" in self._active else int(self.settings["comrdtrate"])
         for _ in range(self._at_once):
             self.number = (self.number + 1) % _WRAP
             if not self.faults.stalled:
-                self.measurement = (self.measurement + max(INTERNAL_RATE // self.rate, 1)) % _WRAP
+                self.measurement = (self.measurement + max(INTERNAL_RATE // rate, 1)) % _WRAP
                 self._shown = self._counts()
             records += struct.pack(">3I6i", self.number, self.measurement, self.faults.status, *self._shown)
-        return records, self._at_once / self.rate
+        return records, self._at_once / rate
 
     # --- pages -------------------------------------------------------------------------------------------------------
 

@@ -58,6 +58,7 @@ from typing import Any
 
 from devices.joystick.hid.usages import X, Y
 from devices.joystick.reports import MOST_BUTTONS
+from devices.joystick.usb.transport import UsbIdentity
 from haptics.errors import ConfigurationError
 from haptics.files import read_toml, write_atomically
 from haptics.settings import allowed_text, bounded, build, check, choice, documented, flag, string, unrestricted
@@ -75,7 +76,7 @@ _PAIR, _MATRIX = "two finite numbers such as [0.0, 0.0]", "two rows of two finit
 
 @documented
 @dataclass(frozen=True, kw_only=True)
-class DeviceIdentity:
+class DeviceIdentity(UsbIdentity):
     """Identity of the stick that the parameters belong to, and its report intervals."""
 
     vendor_id: int = bounded(minimum=0, maximum=0xFFFF, doc="USB vendor")
@@ -87,14 +88,6 @@ class DeviceIdentity:
     out_interval_s: float = bounded(minimum=1e-5, maximum=1.0, unit="s", doc="between two output reports")
     out_endpoint: bool = flag(True, doc="output reports have a pipe of their own")
     bcd_device: int | None = unrestricted(None, "a number from 0 to 0xffff", doc="number of its firmware")
-
-    @property
-    def vid_pid(self) -> str:
-        """``vendor:product`` in lower-case hexadecimal digits."""
-        return f"{self.vendor_id:04x}:{self.product_id:04x}"
-
-    def __str__(self) -> str:
-        return " ".join(filter(None, (self.name, f"({self.vid_pid})", self.serial and f"serial {self.serial}")))
 
 
 @documented

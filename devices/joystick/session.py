@@ -132,7 +132,7 @@ class PidSession:
         if pool is None:
             return
         for _ in range(POLLS):  # some devices are not ready at once
-            found = decode(pool, self._transport.get_feature(pool.id, pool.length))
+            found = decode(pool, self._transport.get_report(pool))
             effects = found.get(use.SIMULTANEOUS_EFFECTS_MAX, needed)
             if isinstance(effects, tuple) or effects >= needed:
                 break
@@ -154,7 +154,7 @@ class PidSession:
         if self._family.load_time:
             time.sleep(self._family.load_time)
         for _ in range(POLLS):
-            answer = decode(book.block_load, self._transport.get_feature(book.block_load.id, book.block_load.length))
+            answer = decode(book.block_load, self._transport.get_report(book.block_load))
             found = [answer.get(usage, 0) for usage in (use.BLOCK_LOAD_STATUS, use.EFFECT_BLOCK_INDEX)]
             status, block = (value[0] if isinstance(value, tuple) else value for value in found)
             if status == use.BLOCK_LOAD_SUCCESS and block and block not in self.blocks:

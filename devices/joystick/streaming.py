@@ -309,7 +309,7 @@ class Watch:
     def _request_report(self, report: Report) -> bytes | None:
         """Request an input report; return None if the stick does not send it, or sends another one."""
         with contextlib.suppress(TransferError):
-            data = self._transport.get_input(report.id, report.length)
+            data = self._transport.get_report(report)
             if len(data) >= report.length and (not report.id or data[0] == report.id):
                 return data
         return None

@@ -290,8 +290,14 @@ class VirtualArm(VirtualDevice):
     @property
     def spec(self) -> DeviceSpec:
         """Data sheet of the device."""
-        own, hand = self.settings, self.hand
-        frequency, ratio = self._servo_poles
+        own, hand, servo, body = self.settings, self.hand, self.servo, self.body
+        frequency, ratio = servo.bandwidth, servo.damping_ratio
+        if servo.law != "fractional" and servo.position_gain != 0.0:  # with joint and rotor as one inertia
+            links = body.links.terms(body.linkage.home)["inertia"][0]
+            inertia = 0.5 * float(links.trace()) + body.rotor_inertia * body.reduction**2
+            natural_frequency = math.sqrt(servo.position_gain / inertia)
+            frequency = natural_frequency / math.tau
+            ratio = servo.velocity_gain / (2.0 * inertia * natural_frequency)
         return DeviceSpec(
             name="virtual-arm",
             causality=Causality.ADMITTANCE,
@@ -326,17 +332,6 @@ class VirtualArm(VirtualDevice):
         The force sensor does not measure it.
         """
         return np.array(self._record["clamp_force"][0])
-
-    @property
-    def _servo_poles(self) -> tuple[float, float]:
-        """Frequency [Hz] and damping ratio of the servo, with joint and rotor as one inertia."""
-        servo, body = self.servo, self.body
-        if servo.law == "fractional" or servo.position_gain == 0.0:
-            return servo.bandwidth, servo.damping_ratio
-        links = body.links.terms(body.linkage.home)["inertia"][0]
-        inertia = 0.5 * float(links.trace()) + body.rotor_inertia * body.reduction**2
-        natural_frequency = math.sqrt(servo.position_gain / inertia)
-        return natural_frequency / math.tau, servo.velocity_gain / (2.0 * inertia * natural_frequency)
 
     @functools.cached_property
     def _least_mass(self) -> float:

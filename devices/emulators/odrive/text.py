@@ -6,12 +6,11 @@ Emulated properties of firmware 0.5.6:
 - The receive buffer holds 256 bytes. A line that fills it is dropped, up to its end.
 - ``*NN`` after a command is the exclusive or of all bytes before it; a line with a wrong checksum is dropped silently.
   ``;`` begins a comment.
-- ``p``, ``q``, ``v``, ``c``, ``t``, ``u`` and ``es`` feed the axis' watchdog; omitted arguments leave their values
-  unchanged.
+- ``p`` feeds the axis' watchdog; omitted arguments leave their values unchanged.
 - ``r`` replies with nine characters at most: numbers are truncated, not rounded.
 - An invalid value for a property, and a write to a read-only property, are ``not implemented``.
 
-Not emulated: help and version (``h``, ``i``); saving, erasing and restarting (``ss``, ``se``, ``sr``) do nothing.
+Of the commands, those of the driver are emulated: ``p``, ``f``, ``r`` and ``w``.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from devices.emulators.odrive.axis import POSITION_CONTROL, TORQUE_CONTROL, VELOCITY_CONTROL, Axis
+from devices.emulators.odrive.axis import POSITION_CONTROL, Axis
 from devices.emulators.odrive.endpoints import Row
 from devices.emulators.odrive.firmware import Firmware, single
 
@@ -30,9 +29,6 @@ RECEIVE = 256
 
 LONGEST_ANSWER = 63
 """Maximum length of a reply with its line end; longer replies are truncated [byte]."""
-
-TRAJECTORY = 5
-"""Input mode that ``t`` sets; the emulated drive has no trajectories and fails in it."""
 
 _SHOWN = 9
 _ENDS = re.compile(rb"[\r\n!]")
@@ -45,15 +41,7 @@ _FORMATS = {
 }
 _FORMAT, _UNKNOWN = "invalid command format", "unknown command"
 _PROPERTY, _REFUSED = "invalid property", "not implemented"
-_POS, _VEL, _TORQUE = "controller.input_pos", "controller.input_vel", "controller.input_torque"
-_DRIVES = {
-    "p": ("ufff", POSITION_CONTROL, (_POS, _VEL, _TORQUE)),
-    "q": ("ufff", POSITION_CONTROL, (_POS, "controller.config.vel_limit", "motor.config.torque_lim")),
-    "v": ("uff", VELOCITY_CONTROL, (_VEL, _TORQUE)),
-    "c": ("uf", TORQUE_CONTROL, (_TORQUE,)),
-    "t": ("uf", POSITION_CONTROL, (_POS,)),
-}
-"""Commands that drive an axis: kinds of the arguments, control mode, and properties that the arguments set."""
+_INPUTS = "controller.input_pos", "controller.input_vel", "controller.input_torque"
 
 
 def scan(text: str, kinds: str) -> list[Any]:
@@ -152,27 +140,14 @@ class TextProtocol:
 
     def _execute(self, command: str, rest: str) -> str:
         """Execute a command with the arguments in `rest`; return its reply, empty for none."""
-        if command in _DRIVES:  # it also feeds the watchdog
-            kinds, mode, names = _DRIVES[command]
-            axis, found = self._scan(rest, kinds, 2)
-            axis.values["controller.config.control_mode"] = mode
-            axis.values.update(dict(zip(names, found, strict=False)))
+        if command == "p":
+            axis, found = self._scan(rest, "ufff", 2)
+            axis.values["controller.config.control_mode"] = POSITION_CONTROL
+            axis.values.update(zip(_INPUTS, found, strict=False))
             axis.feed()
-            if command == "t":
-                axis.values["controller.config.input_mode"] = TRAJECTORY
         elif command == "f":
             axis, _ = self._scan(rest, "u", 1)
             return " ".join(f"{single(axis.values[f'encoder.{name}_estimate']):f}" for name in ("pos", "vel"))
-        elif command == "u":
-            self._scan(rest, "u", 1)[0].feed()
-        elif command == "e":
-            axis, (count,) = self._scan(rest[2:] if rest[:2] == "sl" else "", "ui", 2)
-            axis.set_count(count)
-            axis.feed()
-            return f"encoder set to {count % _LARGEST}"
-        elif command == "s":
-            if rest[:1] == "c":
-                self._inside.clear_errors()
         elif command == "r":
             row, _ = self._property(rest)
             value = self._inside.read(row)

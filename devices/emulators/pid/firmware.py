@@ -83,7 +83,7 @@ class Firmware(bus.UsbFirmware):
 
     def step(self) -> None:
         """Simulate one frame of 1 ms: motor forces, motion of the handle, next report."""
-        level = self.machine.push(self._plant.place, self._plant.speed)
+        level = self.machine.push(self._plant.place)
         self.level = level if self._powered else (0.0, 0.0)
         self._plant.advance(self.level)
         if not self._ready and self.machine.states:

@@ -1,8 +1,8 @@
 """State machine of the PID class: from reports and time to motor forces.
 
-An effect is a force as a fraction of full scale; it is stored in a block of the pool. Times are in milliseconds, which
-are the frames of the bus. Deflections and speeds of the conditions are in the device's own axes: 1 is half the travel,
-and half the travel per quarter of a second.
+An effect is a force as a fraction of full scale; it is stored in a block of the pool. Constant forces and the centring
+spring of a stick act; effects of other types are stored without a force. Times are in milliseconds, which are the
+frames of the bus. Deflections are in the device's own axes: 1 is half the travel.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import struct
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from devices.emulators.pid.profiles import Pair, Profile
 
-CONSTANT, RAMP, SQUARE, SINE, TRIANGLE, SAW_UP, SAW_DOWN, SPRING, DAMPER, INERTIA, FRICTION, CUSTOM = range(1, 13)
+CONSTANT, SPRING = 1, 8
 """Types of effects, by their position in the list of the report."""
 
 SUCCESS, FULL, ERROR = 1, 2, 3
@@ -34,45 +34,6 @@ _OLDEST_STATES = 4
 ENDLESS_LOOPS = 255
 """Loop count of an endless effect."""
 
-UNIT_SPEED = 4.0
-"""Speed that corresponds to 1 for a damper, in half travels per second."""
-
-_FRICTION_SPEED = 0.05
-"""Speed below which friction decreases, to prevent chatter."""
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One axis of a spring, damper or friction, as fractions of full scale."""
-
-    centre: float = 0.0
-    positive: float = 0.0
-    negative: float = 0.0
-    positive_saturation: float = 1.0
-    negative_saturation: float = 1.0
-    dead_band: float = 0.0
-
-    def force(self, metric: float) -> float:
-        """Return the force against `metric`, the deflection or the speed."""
-        beyond = metric - self.centre
-        if abs(beyond) <= self.dead_band:
-            return 0.0
-        if beyond > 0.0:
-            force = -self.positive * (beyond - self.dead_band)
-        else:
-            force = -self.negative * (beyond + self.dead_band)
-        return max(-self.positive_saturation, min(self.negative_saturation, force))
-
-
-@dataclass(frozen=True, slots=True)
-class Envelope:
-    """Attack and fade of an effect: levels as fractions of full scale, times in ms."""
-
-    attack_level: float = 0.0
-    attack_time: float = 0.0
-    fade_level: float = 0.0
-    fade_time: float = 0.0
-
 
 @dataclass(slots=True)
 class Effect:
@@ -84,12 +45,7 @@ class Effect:
     gain: float = 1.0
     direction: Pair = (0.0, 0.0)
     magnitude: float = 0.0
-    ramp: Pair = (0.0, 0.0)
-    offset: float = 0.0
-    phase: float = 0.0
-    period: float = 1.0
-    envelope: Envelope | None = None
-    conditions: dict[int, Condition] = field(default_factory=dict)
+    stiffness: float = 0.0
     playing: bool = False
     started: int = 0
     loops: int = 1
@@ -98,49 +54,15 @@ class Effect:
         """Play from the beginning, also if already playing."""
         self.playing, self.started, self.loops = True, now, max(loops, 1)
 
-    def level(self, now: int, place: Pair, speed: Pair) -> Pair:
+    def level(self, now: int, place: Pair) -> Pair:
         """Return the force along the device's axes, before saturation."""
-        elapsed = now - self.started - self.start_delay
-        if elapsed < 0:
+        if now - self.started < self.start_delay or self.kind not in {CONSTANT, SPRING}:
             return 0.0, 0.0
-        if self.kind in {SPRING, DAMPER, FRICTION}:
-            metric = place if self.kind == SPRING else speed
-            if self.kind == FRICTION:
-                metric = _clip(speed[0] / _FRICTION_SPEED), _clip(speed[1] / _FRICTION_SPEED)
-            x, y = self.conditions.get(0), self.conditions.get(1)
-            push = x.force(metric[0]) if x else 0.0, y.force(metric[1]) if y else 0.0
+        if self.kind == SPRING:
+            x, y = _clip(-self.stiffness * place[0]), _clip(-self.stiffness * place[1])
         else:
-            time = elapsed % self.duration if self.duration < math.inf else elapsed
-            size = self._size(time)
-            push = size * self.direction[0], size * self.direction[1]
-        return self.gain * push[0], self.gain * push[1]
-
-    def _size(self, time: float) -> float:
-        """Return the size of the force at a time of a loop; attack and fade do not change its sign."""
-        size = self.magnitude
-        if self.kind == RAMP:
-            part = time / self.duration if self.duration < math.inf else 0.0
-            size = self.ramp[0] + part * (self.ramp[1] - self.ramp[0])
-        elif self.kind != CONSTANT and not SQUARE <= self.kind <= SAW_DOWN:
-            return 0.0  # inertia requires an acceleration, a custom force its samples: stored, not played
-        own = self.envelope
-        if own is not None and time < own.attack_time:
-            edge, part = own.attack_level, time / own.attack_time
-            size = math.copysign(edge + part * (abs(size) - edge), size)
-        elif own is not None and self.duration - time < own.fade_time:
-            edge, part = own.fade_level, (self.duration - time) / own.fade_time
-            size = math.copysign(edge + part * (abs(size) - edge), size)
-        if not SQUARE <= self.kind <= SAW_DOWN:
-            return size
-        turn = (time / self.period + self.phase) % 1.0
-        waves = {
-            SQUARE: 1.0 if turn < 0.5 else -1.0,
-            SINE: math.sin(2.0 * math.pi * turn),
-            TRIANGLE: 4.0 * abs(turn - 0.5) - 1.0,
-            SAW_UP: 2.0 * turn - 1.0,
-            SAW_DOWN: 1.0 - 2.0 * turn,
-        }
-        return self.offset + size * waves[self.kind]
+            x, y = self.magnitude * self.direction[0], self.magnitude * self.direction[1]
+        return self.gain * x, self.gain * y
 
 
 def _clip(level: float) -> float:
@@ -200,8 +122,7 @@ class Machine:
     def _centre(self) -> None:
         stiffness = self._profile.spring
         if stiffness > 0.0:
-            axis = Condition(positive=stiffness, negative=stiffness)
-            spring = Effect(SPRING, conditions={0: axis, 1: axis})
+            spring = Effect(SPRING, stiffness=stiffness)
             spring.start(self.frame, 1)
             self.blocks[1] = spring
 
@@ -212,13 +133,13 @@ class Machine:
 
     # --- time --------------------------------------------------------------------------------------------------------
 
-    def push(self, place: Pair, speed: Pair) -> Pair:
+    def push(self, place: Pair) -> Pair:
         """Simulate one frame.
 
         Parameters
         ----------
-        place, speed : (float, float)
-            Deflection and speed of the handle along the device's axes (`devices.emulators.pid.machine`).
+        place : (float, float)
+            Deflection of the handle along the device's axes (`devices.emulators.pid.machine`).
 
         Returns
         -------
@@ -238,7 +159,7 @@ class Machine:
                 effect.playing = False
                 self._report("play", block)
             else:
-                along = effect.level(self.frame, place, speed)
+                along = effect.level(self.frame, place)
                 if self._profile.sums == "turns" and effect.kind == CONSTANT:
                     size = effect.gain * effect.magnitude
                     x, y = (x + size) * effect.direction[0], (y + size) * effect.direction[1]
@@ -310,11 +231,10 @@ class Machine:
             self._change(effect, kind, fields)
 
     def _change(self, effect: Effect, kind: str, fields: dict[str, int]) -> None:
-        scales = self._profile.scales
+        profile = self._profile
         if kind == "constant":
-            effect.magnitude = _clip(fields["magnitude"] / scales.constant)
+            effect.magnitude = _clip(fields["magnitude"] / profile.full_scale)
         elif kind == "set-effect":
-            profile = self._profile
             effect.kind = fields["type"]
             effect.duration = math.inf if fields["duration"] in profile.endless else fields["duration"]
             effect.start_delay = fields.get("start_delay", 0)
@@ -325,26 +245,13 @@ class Machine:
             self._report("set-effect", fields["block"])
         elif kind == "operation":
             operation = fields["operation"]
-            if operation == START_SOLO or (operation == START and self._profile.sums == "latest"):
+            if operation == START_SOLO or (operation == START and profile.sums == "latest"):
                 self._stop_all()
             if operation in {START, START_SOLO}:
                 effect.start(self.frame, fields["loops"])
             elif operation == STOP:
                 effect.playing = False
             self._report("play", fields["block"])
-        elif kind == "condition":
-            middle = (fields[name] / scales.coefficient for name in ("centre", "positive", "negative"))
-            limits = ("positive_saturation", "negative_saturation", "dead_band")
-            levels = (fields[name] / scales.saturation for name in limits)
-            effect.conditions[fields["place"] & 0x0F] = Condition(*middle, *levels)
-        elif kind == "periodic":
-            effect.magnitude, effect.offset = fields["magnitude"] / scales.periodic, fields["offset"] / scales.offset
-            effect.phase, effect.period = fields["phase"] / scales.phase, max(fields["period"], 1)
-        elif kind == "ramp":
-            effect.ramp = fields["start"] / scales.ramp, fields["end"] / scales.ramp
-        elif kind == "envelope":
-            attack, fade = fields["attack_level"] / scales.envelope, fields["fade_level"] / scales.envelope
-            effect.envelope = Envelope(attack, fields["attack_time"], fade, fields["fade_time"])
 
     def _stop_all(self) -> None:
         for effect in self.blocks.values():

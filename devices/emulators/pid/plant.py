@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from devices.emulators.handle import SimulatedHandle
-from devices.emulators.pid.machine import UNIT_SPEED
 from devices.emulators.pid.profiles import Handle, Pair
 from devices.emulators.usb_bus import FRAME
 from devices.virtual.hands.registry import HandTable
@@ -36,8 +35,8 @@ class StickPlant(SimulatedHandle):
     ----------
     counts : (int, int)
         Converter readings of the axes X and Y.
-    place, speed : (float, float)
-        Deflection and speed along the axes, in the units of `devices.emulators.pid.machine`.
+    place : (float, float)
+        Deflection along the axes, in the unit of `devices.emulators.pid.machine`.
 
     Raises
     ------
@@ -74,18 +73,16 @@ class StickPlant(SimulatedHandle):
         self._observe(self.joystick.read().buttons)
 
     def _observe(self, buttons: int) -> None:
-        """Constrain a wheel to its rim, and update counts, deflection, speed and buttons.
+        """Constrain a wheel to its rim, and update counts, deflection and buttons.
 
         A hand that grips firmly presses button 1, the first bit.
         """
         truth = self.truth
         if truth.rim_radius:
             self.joystick.constrain_to_x_axis()
-        (x, y), (vx, vy) = self._counts @ self.joystick.handle, self._counts @ self.joystick.handle_velocity
+        x, y = self._counts @ self.joystick.handle
         self.counts = _convert(x + truth.centre[0], truth), _convert(y + truth.centre[1], truth)
         self.place = float(x) / truth.limit, float(y) / truth.limit
-        unit = truth.limit * UNIT_SPEED
-        self.speed = float(vx) / unit, float(vy) / unit
         self.buttons = buttons >> 1 | buttons & DEAD_MAN_BUTTON
 
 

@@ -48,29 +48,6 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Scales:
-    """Full-scale values of the fields in a report.
-
-    Attributes
-    ----------
-    constant, periodic, offset, ramp, envelope, coefficient, saturation : int
-        Value of full force.
-    direction, phase : int
-        Value of 360 degrees.
-    """
-
-    constant: int
-    periodic: int
-    offset: int
-    ramp: int
-    envelope: int
-    coefficient: int
-    saturation: int
-    direction: int
-    phase: int
-
-
-@dataclass(frozen=True)
 class Handle:
     """True parameters of the moving handle, its converters and its motors.
 
@@ -131,8 +108,8 @@ class Profile:
         Output reports by number.
     create, load, pool : int
         Numbers of the feature reports.
-    scales : Scales
-        Full-scale values of the output reports.
+    full_scale, circle : int
+        Values of full force and of 360 degrees in the output reports.
     input, state : callable
         Functions that make the input reports.
     direction : callable
@@ -185,7 +162,8 @@ class Profile:
     create: int
     load: int
     pool: int
-    scales: Scales
+    full_scale: int
+    circle: int
     input: Callable[[int, int, int], bytes]
     state: Callable[[int, bool, int], bytes]
     direction: Callable[[Mapping[str, int]], Pair]
@@ -263,7 +241,7 @@ class Profile:
             "force": {
                 "newton_to_level": level,
                 "max_force_n": 1.0 / max(math.hypot(*row) for row in level),
-                "full_scale": self.scales.constant,
+                "full_scale": self.full_scale,
                 "source": "stated",
             },
             "handle": {"moving_mass_kg": handle.mass, "damping_ns_per_m": handle.damping},
@@ -382,7 +360,6 @@ def _profiles() -> dict[str, Profile]:
             int(number): Layout(kind, struct.Struct("<" + form), names.split())
             for number, (kind, form, names) in reports.items()
         }
-        table["scales"] = Scales(*table["scales"])
         table |= {key: _FUNCTIONS[table[key]] for key in ("input", "state", "direction")}
         table |= {key: frozenset(table.get(key, ())) for key in ("endless", "states_on")}
         handle = dict(table["handle"], centre=tuple(table["handle"]["centre"]))

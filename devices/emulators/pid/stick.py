@@ -19,21 +19,12 @@ from haptics.errors import ConfigurationError
 from haptics.settings import unknown_name
 
 
-def emulated_stick(
-    profile: str,
-    *,
-    hand: HandTable | None = None,
-    seed: int = 0,
-    serial: str | None = None,
-    period: float = 1e-3,
-    faults: Iterable[str] = (),
-    friction: Any = None,
-) -> EmulatedUsbBackend:
+def emulated_stick(profile: str, *, period: float = 1e-3, **options: Any) -> EmulatedUsbBackend:
     """Return a backend for pyusb with one stick on its bus; see `EmulatedStick`.
 
     Parameters
     ----------
-    profile, hand, seed, serial, faults, friction
+    profile, options
         As for `EmulatedStick`.
     period : float
         Length of a frame of the bus: 1e-3 s in real time; or 0 for simulated time, which advances with the transfers as
@@ -46,9 +37,7 @@ def emulated_stick(
     """
     if period not in {0.0, 1e-3}:
         raise ConfigurationError(f"period = {period!r} s: must be 1e-3 s (real time) or 0 (simulated time).")
-    time = WallTime() if period else FreeTime()
-    stick = EmulatedStick(profile, hand=hand, seed=seed, serial=serial, time=time, faults=faults, friction=friction)
-    return EmulatedUsbBackend(stick)
+    return EmulatedUsbBackend(EmulatedStick(profile, time=WallTime() if period else FreeTime(), **options))
 
 
 def _observed(read: Callable[[EmulatedStick], Vector]) -> Any:
@@ -88,6 +77,8 @@ class EmulatedStick(UsbDevice):
         Firmware.
     plant : StickPlant
         Handle with motors and converters.
+    truths : dict
+        Tables that a perfect calibration of this stick would produce (`profiles.Profile.truths`).
     force, handle, handle_velocity, hand_force : (2,) float array
         Present force of the motors on the handle [N], true position [m] and velocity [m/s] of the handle, and force of
         the hand on it [N].
@@ -116,6 +107,7 @@ class EmulatedStick(UsbDevice):
         super().__init__(WireFaults(STICK_FAULTS, faults), time)
         self.profile = PROFILES[profile]
         self.serial = self.profile.serial if serial is None else serial
+        self.truths = self.profile.truths(self.serial)
         self.plant = StickPlant(self.profile.handle, hand, seed, friction)
         self.firmware = Firmware(self.profile, self.plant, self.serial)
         self.origin = self.time.now()
@@ -128,11 +120,6 @@ class EmulatedStick(UsbDevice):
     handle = _observed(lambda stick: stick.plant.joystick.handle)
     handle_velocity = _observed(lambda stick: stick.plant.joystick.handle_velocity)
     hand_force = _observed(lambda stick: stick.plant.joystick.hand_force)
-
-    @property
-    def truths(self) -> dict[str, dict[str, Any]]:
-        """Tables that a perfect calibration of this stick would produce (`profiles.Profile.truths`)."""
-        return self.profile.truths(self.serial)
 
     def received(self, kind: str) -> list[dict[str, int]]:
         """Return the fields of the received reports of one kind, oldest first."""

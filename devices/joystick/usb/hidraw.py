@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devices.common.bus import DENIED, GONE, printable
+from devices.joystick.hid.descriptor import Report, ReportType
 from devices.joystick.usb.transport import AGAIN, WRITE_TIMEOUT, Link, busy, failure, not_permitted
 from haptics.errors import DeviceOpenError
 
@@ -151,17 +152,11 @@ class HidrawTransport:
         self._poll.register(self._file, select.POLLIN)
         self._sender = _Sender(self._file)
 
-    def get_feature(self, report_id: int, length: int) -> bytes:
-        """Return a feature report."""
-        return self._get(_GET_FEATURE, report_id, length)
-
-    def get_input(self, report_id: int, length: int) -> bytes:
-        """Request an input report (Linux 5.11 and later)."""
-        return self._get(_GET_INPUT, report_id, length)
-
-    def _get(self, number: int, report_id: int, length: int) -> bytes:
-        buffer = bytearray(length)
-        buffer[0] = report_id
+    def get_report(self, report: Report) -> bytes:
+        """Request a feature report, or an input report (Linux 5.11 and later)."""
+        buffer = bytearray(report.length)
+        buffer[0] = report.id
+        number = _GET_FEATURE if report.type is ReportType.FEATURE else _GET_INPUT
         return bytes(buffer[: self._ioctl(number, buffer)])
 
     def set_feature(self, report: bytes) -> None:

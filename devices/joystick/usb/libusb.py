@@ -21,7 +21,7 @@ from typing import Any
 from devices.common import bus
 from devices.common.bus import DENIED, Trouble, identity_of, node_of, trouble_of, usb_string
 from devices.common.guard import Guard
-from devices.joystick.hid.descriptor import DescriptorError, actuated_axes, parse_descriptor
+from devices.joystick.hid.descriptor import DescriptorError, Report, ReportType, actuated_axes, parse_descriptor
 from devices.joystick.hid.usages import PID_PAGE
 from devices.joystick.usb import hidraw, reattaching
 from devices.joystick.usb.transport import AGAIN, WRITE_TIMEOUT, Link, busy, failure, not_permitted
@@ -264,13 +264,10 @@ class UsbTransport:
         except NotImplementedError:  # a system without kernel drivers
             return False
 
-    def get_feature(self, report_id: int, length: int) -> bytes:
-        """Return a feature report."""
-        return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _FEATURE << 8 | report_id, length))
-
-    def get_input(self, report_id: int, length: int) -> bytes:
-        """Request an input report. Not every device supports this."""
-        return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _INPUT << 8 | report_id, length, _ASK_TIMEOUT))
+    def get_report(self, report: Report) -> bytes:
+        """Request a feature or input report. Not every device answers requests for input reports."""
+        kind, timeout = (_FEATURE, _CONTROL_TIMEOUT) if report.type is ReportType.FEATURE else (_INPUT, _ASK_TIMEOUT)
+        return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, kind << 8 | report.id, report.length, timeout))
 
     def set_feature(self, report: bytes) -> None:
         """Send a feature report."""

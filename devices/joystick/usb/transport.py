@@ -28,8 +28,25 @@ def failure(error: OSError, transfer: str, gone: Collection[int] = GONE, after_s
     return TransferError(f"{how}.", trouble)
 
 
+class UsbIdentity:
+    """Base class of descriptions of one USB device."""
+
+    vendor_id: int
+    product_id: int
+    serial: str
+    name: str
+
+    @property
+    def vid_pid(self) -> str:
+        """``vendor:product`` in lower-case hexadecimal digits."""
+        return f"{self.vendor_id:04x}:{self.product_id:04x}"
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.name, f"({self.vid_pid})", self.serial and f"serial {self.serial}")))
+
+
 @dataclass(frozen=True)
-class Link:
+class Link(UsbIdentity):
     """Properties of a connected stick.
 
     Attributes
@@ -65,14 +82,6 @@ class Link:
     def digest(self) -> str:
         """SHA-256 of the report descriptor, hexadecimal."""
         return hashlib.sha256(self.descriptor).hexdigest()
-
-    @property
-    def vid_pid(self) -> str:
-        """``vendor:product`` in lower-case hexadecimal digits."""
-        return f"{self.vendor_id:04x}:{self.product_id:04x}"
-
-    def __str__(self) -> str:
-        return " ".join(filter(None, (self.name, f"({self.vid_pid})", self.serial and f"serial {self.serial}")))
 
 
 # --- messages with instructions ---------------------------------------------------------------------------------------

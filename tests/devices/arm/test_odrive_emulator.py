@@ -393,23 +393,6 @@ def test_feedback_line_returns_the_encoder_estimates():
     assert float(second[0]) == pytest.approx(-0.75, abs=1e-3)
 
 
-def test_text_commands_set_speed_torque_limits_and_count(inside):
-    first, second = inside.axes
-    protocol = TextProtocol(inside)
-    said = say(protocol, b"v 0 1.5\nc 1 0.25\nq 0 2 3 0.5\nesl 1 4096\nu 1\nt 1 0.5\n")
-    assert said == [b"encoder set to 4096\r\n"]
-    assert first.values["controller.input_vel"] == 1.5
-    assert first.values["controller.config.vel_limit"] == 3.0
-    assert first.values["motor.config.torque_lim"] == 0.5
-    assert second.values["controller.input_torque"] == 0.25
-    assert first.values["controller.config.control_mode"] == POSITION_CONTROL
-    let_go_by(inside, 0.01)
-    assert second.values["encoder.pos_estimate"] == pytest.approx(0.5, abs=1e-3)
-    say(protocol, b"v 0 1.5\nc 1 0.25\n")
-    modes = [axis.values["controller.config.control_mode"] for axis in inside.axes]
-    assert modes == [VELOCITY_CONTROL, TORQUE_CONTROL]
-
-
 def test_text_properties_are_read_and_written_by_name(inside):
     protocol = TextProtocol(inside)
     written = b"w axis0.controller.config.pos_gain 12.5\nw axis1.requested_state 8\nw axis0.config.enable_watchdog 0\n"
@@ -428,7 +411,6 @@ def test_text_properties_are_read_and_written_by_name(inside):
         assert say(protocol, b"r " + name.encode() + b"\n") == [text + b"\r\n"]
     inside.axes[0].fail(0x40, "motor", 1 << 35)
     assert say(protocol, b"r axis0.motor.error\n") == [b"343597383\r\n"]  # at most nine characters
-    assert say(protocol, b"sc\nr axis0.motor.error\n") == [b"0\r\n"]
 
 
 @pytest.mark.parametrize(

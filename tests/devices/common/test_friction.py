@@ -381,7 +381,9 @@ def test_device_identity_is_checked_only_if_given(tmp_path):
     path = written(tmp_path, "coulomb-viscous", values, device="stick b", intervals=intervals)
     own = read_own_friction(path, "stick")
     assert max(law.breakaway_force for laws in own.laws for law in laws) == 2.0
-    assert Compensation(own, 0.9, PERIOD, 0.0).least_friction == pytest.approx(0.1 * 2.0 + 0.1), "it includes the uncertainty"
+    assert Compensation(own, 0.9, PERIOD, 0.0).least_friction == pytest.approx(0.1 * 2.0 + 0.1), (
+        "it includes the uncertainty"
+    )
     with pytest.raises(ConfigurationError, match="is of the device"):
         read_own_friction(path, "stick", "a")
     with pytest.raises(ConfigurationError, match="haptics calibrate friction --device stick"):

@@ -15,7 +15,7 @@ from devices.emulators.usb_bus import FreeTime
 PROFILES = tuple(name for name, profile in profiles.PROFILES.items() if not profile.handle.rim_radius)
 NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 ENABLE, DISABLE, STOP_ALL, RESET, PAUSE = range(1, 6)
-CONSTANT, SPRING, DAMPER, FRICTION = 1, 8, 9, 11
+CONSTANT, SPRING = 1, 8
 START, STOP = 1, 3
 ENDLESS = 0xFFFF
 

@@ -112,7 +112,7 @@ def test_endless_effect_continues(profile):
     host.constant(270.0, 0.5)
     machine = host.stick.firmware.machine
     for _ in range(70_000):  # longer than the largest finite duration, without the handle
-        level = machine.push((0.0, 0.0), (0.0, 0.0))
+        level = machine.push((0.0, 0.0))
     assert abs(level[0]) == pytest.approx(0.5, abs=0.01)
 
 
@@ -192,7 +192,7 @@ def test_firm_grip_presses_the_first_button():
         assert host.read()[1] == pressed
 
 
-# --- springs, dampers and friction
+# --- centring spring
 
 
 def test_sidewinder_centring_spring_can_be_stopped():
@@ -205,30 +205,3 @@ def test_sidewinder_centring_spring_can_be_stopped():
     host.stick.wait(1.0)
     np.testing.assert_array_equal(host.stick.force, 0.0)
     assert host.stick.handle[0] > 2.0 * held
-
-
-def condition(host, block, place, coefficient, saturation=1.0):
-    full = {"openffboard": (32767, 32767), "sidewinder-ff2": (127, 255), "arduino": (10000, 10000)}[host.name]
-    strength, most = round(coefficient * full[0]), round(saturation * full[1])
-    size, order = (1, "little") if host.name == "sidewinder-ff2" else (2, "little")
-    numbers = (0, strength, strength, most, most, 0)
-    host.output.write(bytes([3, block, place]) + b"".join(number.to_bytes(size, order) for number in numbers))
-
-
-@every_profile
-@pytest.mark.parametrize("kind", [pid.DAMPER, pid.FRICTION])
-def test_damper_and_friction_are_passive(profile, kind):
-    """The sign of the motors is included: a wrong sign would drive the handle."""
-    host = Host(
-        profile, hand={"name": "scripted-force", "script": [[0.0, 1.0, 0.5], [0.1, 1.0, 0.5], [0.11, 0.0, 0.0]]}
-    )
-    block = host.create(kind)
-    host.set_effect(block, kind)
-    for place in (0, 1):
-        condition(host, block, place, 0.3)
-    host.play(block)
-    host.stick.wait(0.15)
-    for _ in range(20):
-        host.stick.wait(1e-3)
-        power = float(host.stick.force @ host.stick.handle_velocity)
-        assert power <= 1e-9

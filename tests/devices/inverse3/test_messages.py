@@ -202,16 +202,15 @@ def test_emulated_service_uses_documented_fields_only():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_emulated_service_applies_every_documented_command_once(name):
+def test_emulated_service_applies_forces_once_and_ignores_other_motor_commands(name):
     device = emulated(filters=transparent())
     service = Service([device])
     service.connect()
     command = {"inverse3": [{"device_id": "049D", "commands": {name: COMMANDS[name]}}]}
     first = json.loads(service.receive(json.dumps(command), 0.001))["inverse3"][0]["state"]
-    modes = {"set_cursor_force": "force", "set_cursor_position": "position", "set_angular_torques": "torque"}
-    assert first["control_mode"] == modes.get(name, "idle")
+    assert first["control_mode"] == ("force" if name == "set_cursor_force" else "idle")
     assert first["transform"] == COMMANDS[name].get("transform", {})
-    assert (device.applied != (0.0, 0.0, 0.0)) == (name in {"set_cursor_force", "set_cursor_position"})
+    assert (device.applied != (0.0, 0.0, 0.0)) == (name == "set_cursor_force")
     if name == "set_cursor_force":
         assert device.applied == (0.0, 0.0, 1.5)
         assert first["current_cursor_force"] == {"x": 0.0, "y": 0.0, "z": 1.5}

@@ -9,7 +9,7 @@ from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import emulated_stick
 from devices.joystick.families import GENERIC
-from devices.joystick.hid.descriptor import parse_descriptor
+from devices.joystick.hid.descriptor import ReportType, parse_descriptor
 from devices.joystick.reports import Playbook
 from devices.joystick.session import PidSession
 from devices.joystick.usb.transport import Link
@@ -43,19 +43,18 @@ class FakeTransport:
         self.before_write = lambda report: None
         self.changed = threading.Condition()
 
-    def get_feature(self, report_id, length):
-        self.sent.append(f"get {report_id} {length}")
-        if report_id == self.pool:
+    def get_report(self, report):
+        if report.type is ReportType.INPUT:
+            if report.id not in self.answers:
+                raise stall()
+            return self.answers[report.id]
+        self.sent.append(f"get {report.id} {report.length}")
+        if report.id == self.pool:
             answer = self.pool_answers.pop(0) if len(self.pool_answers) > 1 else self.pool_answers[0]
         else:
-            assert report_id == self.load
+            assert report.id == self.load
             answer = bytes(self.blocks.pop(0) if len(self.blocks) > 1 else self.blocks[0]) + b"\0\0"
-        return bytes((report_id, *answer))
-
-    def get_input(self, report_id, length):
-        if report_id not in self.answers:
-            raise stall()
-        return self.answers[report_id]
+        return bytes((report.id, *answer))
 
     def set_feature(self, report):
         self.sent.append(f"set {report.hex()}")

@@ -172,7 +172,7 @@ def of_other_firmware(known, **changes):
 
 def pushed(stick):
     """Return the largest magnitude that was sent, in parts of full scale."""
-    return max(abs(fields["magnitude"]) for fields in stick.received("constant")) / stick.profile.scales.constant
+    return max(abs(fields["magnitude"]) for fields in stick.received("constant")) / stick.profile.full_scale
 
 
 @pytest.mark.parametrize("profile", PROFILES)

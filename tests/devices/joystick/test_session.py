@@ -525,7 +525,7 @@ class TurnedStick:
         self.starts = self.reports = 0
 
     def _angle(self, radians):
-        return {"direction": round(radians / math.tau * self.profile.scales.direction), "direction_y": 0}
+        return {"direction": round(radians / math.tau * self.profile.circle), "direction_y": 0}
 
     def command(self, x, y):
         self.forces.levels.publish(x, y, self.now)
@@ -548,7 +548,7 @@ class TurnedStick:
         fields = layout.unpack(report)
         self.reports += 1
         if layout.kind == "constant":
-            self.magnitude = fields["magnitude"] / self.profile.scales.constant
+            self.magnitude = fields["magnitude"] / self.profile.full_scale
         elif layout.kind == "set-effect":
             assert (fields["axes"], fields["type"], fields["duration"]) == (4, 1, 200)
             self.direction = self.profile.direction(fields)
@@ -566,7 +566,7 @@ def stick_turned(request, monkeypatch):
 
 
 def test_turned_force_has_size_and_direction(stick_turned):
-    grain = math.tau / stick_turned.profile.scales.direction
+    grain = math.tau / stick_turned.profile.circle
     for size, degrees in itertools.product((0.05, 0.5, 1.0), range(0, 360, 7)):
         wanted = size * direction(degrees)
         stick_turned.command(*wanted)

@@ -456,7 +456,7 @@ def test_hex_has_its_own_commands_and_scale():
             np.testing.assert_allclose(sensor.latest().wrench, LOAD, atol=1e-4)
             assert set(box.program.commands) == {(0x81, 2), (0x82, 2), (0x02, 0)}
         assert not box.program.streaming
-        assert box.program.rate == 500
+        assert box.program.settings["comrdtrate"] == "500"
 
 
 # --- OptoForce -------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import pytest
 from devices.common.bus import TransferError, Trouble
 from devices.emulators.pid.profiles import read_hex
 from devices.joystick.hid import usages as use
+from devices.joystick.hid.descriptor import Report, ReportType
 from devices.joystick.reports import InputLayout
 from devices.joystick.streaming import Streaming
 from devices.joystick.usb import hidraw
@@ -159,10 +160,13 @@ def test_hidraw_transfers_whole_reports_and_closes_once(wire):
     wire.transport.close()
 
 
+FEATURE = Report(ReportType.FEATURE, 2, (), 5)
+
+
 def test_hidraw_feature_reports_are_the_requests_of_the_kernels_header(wire):
-    assert wire.transport.get_feature(2, 5).hex() == "02ab000000"
+    assert wire.transport.get_report(FEATURE).hex() == "02ab000000"
     wire.transport.set_feature(bytes.fromhex("01010000"))
-    assert wire.transport.get_input(1, 13)[0] == 1
+    assert wire.transport.get_report(Report(ReportType.INPUT, 1, (), 13))[0] == 1
     # HIDIOCGFEATURE(5), HIDIOCSFEATURE(4), HIDIOCGINPUT(13) of linux/hidraw.h
     assert [hex(request) for request, _ in wire.requests] == ["0xc0054807", "0xc0044806", "0xc00d480a"]
 
@@ -178,7 +182,7 @@ def test_hidraw_feature_reports_are_the_requests_of_the_kernels_header(wire):
 def test_hidraw_error_is_a_transfer_error(wire, monkeypatch, number, trouble, words):
     monkeypatch.setattr(hidraw.os, "write", refuse_with(number))
     monkeypatch.setattr(fcntl, "ioctl", refuse_with(number))
-    actions = [lambda: wire.transport.write(b"\1"), lambda: wire.transport.get_feature(2, 5)]
+    actions = [lambda: wire.transport.write(b"\1"), lambda: wire.transport.get_report(FEATURE)]
     if trouble is Trouble.UNPLUGGED:
         monkeypatch.setattr(hidraw.os, "read", refuse_with(number))
         wire.far.send(b"\1")

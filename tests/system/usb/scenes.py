@@ -25,6 +25,7 @@ import numpy as np
 from devices.common.bus import TransferError
 from devices.emulators.pid.stick import EmulatedStick
 from devices.joystick.device import PidJoystick, playing
+from devices.joystick.hid.descriptor import Report, ReportType
 from devices.joystick.parameters import build_parameters, write_parameters
 from devices.joystick.streaming import ENDED
 from devices.joystick.usb import hidraw, libusb, reattaching
@@ -280,7 +281,9 @@ def _refusal(stage):
 def mute(stage):
     """Request a report that does not exist; read whole reports, halves of reports, and none."""
     with stage.connected() as transport:
-        facts: dict[str, Any] = {"unknown": outcome(lambda: transport.get_feature(0x7F, 8))}
+        facts: dict[str, Any] = {
+            "unknown": outcome(lambda: transport.get_report(Report(ReportType.FEATURE, 0x7F, (), 8)))
+        }
         facts["whole"] = _length_of_report(stage, transport)
         with stage.fault("short"):
             facts["short"] = _length_of_report(stage, transport)

@@ -234,7 +234,7 @@ class BesideTheKernel:
 
     def test_magnitudes_are_the_same_bytes(self, played, written, effects):
         """Of the same part of full scale the kernel sends the count towards zero, our driver the nearest one."""
-        (kernels, ours), full = written, played.profile.scales.constant
+        (kernels, ours), full = written, played.profile.full_scale
         same = 0
         for effect, block in enumerate(blocks(ours)):
             quotients = [levels[effect] * full / (0x7FFF if levels[effect] > 0 else 0x8000) for levels in LEVELS]
