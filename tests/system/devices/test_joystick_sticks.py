@@ -161,7 +161,7 @@ class TestEmulatedWheel(DeviceContract):
 def test_wheel_reports_have_the_length_of_the_descriptor():
     parsed = ReportDescriptor.from_bytes(PROFILE.report_descriptor)
     outputs = {number: report.size for number, report in parsed.output_reports.items()}
-    assert {layout.number: layout.size for layout in PROFILE.outputs} == outputs
+    assert {number: 1 + layout.form.size for number, layout in PROFILE.outputs.items()} == outputs
     assert outputs[1] == 18
     assert parsed.input_reports[1].size == len(PROFILE.input(0, 0, 0)) == 25
 
