@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> Answer:
     """Run the checks, or print udev rules."""
     if options.udev is not None:
         return _rules(options.udev)
-    from apps.doctor.registry import CHECKS, describe, result, run_all
+    from apps.doctor.registry import CHECKS, describe, result, run_one
 
     names = select("check", options.names, CHECKS)
     if options.list:
@@ -44,8 +44,12 @@ def run(options: argparse.Namespace) -> Answer:
         return Answer({"checks": titles}, listed(titles))
     from apps.doctor.machine import Machine
 
+    findings = {}
     with Line() as line:
-        findings = dict(run_all(names, Machine(record=options.record, show=line.show)))
+        machine = Machine(record=options.record, show=line.show)
+        for name in names:
+            line.show(f"looking at {name}")
+            findings[name] = run_one(name, CHECKS[name], machine)
     return Answer(result(findings), describe(findings))
 
 

@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,13 +97,6 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def run_all(names: Iterable[str], machine: Machine) -> Iterator[tuple[str, Finding]]:
-    """Run the checks called `names` in order and yield their findings."""
-    for name in names:
-        machine.show(f"looking at {name}")
-        yield name, run_one(name, CHECKS[name], machine)
-
-
 def run_one(name: str, check: Check, machine: Machine) -> Finding:
     """Run one check.
 
@@ -151,7 +144,8 @@ def result(findings: Mapping[str, Finding]) -> dict[str, Any]:
         for name, finding in findings.items()
     ]
     timer = findings.get("timer")
-    return {"findings": rows, "timer": dict(timer.facts) if timer else {}, "ready": not _problems(findings)}
+    ready = not any(finding.severity is Severity.PROBLEM for finding in findings.values())
+    return {"findings": rows, "timer": dict(timer.facts) if timer else {}, "ready": ready}
 
 
 def describe(findings: Mapping[str, Finding]) -> str:
@@ -173,12 +167,13 @@ def describe(findings: Mapping[str, Finding]) -> str:
         lines += [_PASTE + line for line in finding.fix.splitlines()]
     if any(finding.fix for finding in findings.values()):
         lines += ["", "The lines below a finding fix it; paste them into a shell."]
-    return printable("\n".join([*lines, "", verdict(findings)]).lstrip("\n"))
+    text, encoding = "\n".join([*lines, "", verdict(findings)]), getattr(sys.stdout, "encoding", None) or "ascii"
+    return text.lstrip("\n").encode(encoding, "backslashreplace").decode(encoding)  # what the output cannot encode
 
 
 def verdict(findings: Mapping[str, Finding]) -> str:
     """Return the last line of the report, the overall verdict."""
-    problems = _problems(findings)
+    problems = [name for name, finding in findings.items() if finding.severity is Severity.PROBLEM]
     notes = sum(finding.severity is Severity.NOTE for finding in findings.values())
     noted = f" ({_count(notes, 'note')})" if notes else ""
     vital = [name for name in problems if CHECKS[name].vital]
@@ -199,15 +194,5 @@ def verdict(findings: Mapping[str, Finding]) -> str:
     return f"ready for 1 kHz with real-time priority{noted}"
 
 
-def _problems(findings: Mapping[str, Finding]) -> list[str]:
-    return [name for name, finding in findings.items() if finding.severity is Severity.PROBLEM]
-
-
 def _count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
-def printable(text: str) -> str:
-    """Return `text` with backslash escapes for characters that standard output cannot encode."""
-    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
-    return text.encode(encoding, "backslashreplace").decode(encoding)

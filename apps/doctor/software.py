@@ -179,12 +179,9 @@ def numbers(machine: Machine, settle: Facts = _settle) -> Finding:
     )
 
 
-def encoding_of_output() -> str:
-    """Return the encoding of standard output."""
-    return getattr(sys.stdout, "encoding", None) or "none"
-
-
-def encoding(machine: Machine, output: Callable[[], str] = encoding_of_output) -> Finding:
+def encoding(
+    machine: Machine, output: Callable[[], str] = lambda: getattr(sys.stdout, "encoding", None) or "none"
+) -> Finding:
     """Check that all characters can be printed and used in file names."""
     printed, named = output(), sys.getfilesystemencoding()
     poor = []

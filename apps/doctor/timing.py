@@ -120,20 +120,11 @@ def passed(late: float, period: float) -> list[float]:
 def lateness(delays: list[float], period: float) -> dict[str, float]:
     """Return quantiles of the `delays` [us], and the shares later than half a period and than a period."""
     ordered, count = sorted(delays), len(delays)
-
-    def at(share: float) -> float:
-        return round(1e6 * ordered[math.ceil(share * count) - 1], 1)
-
-    def later_than(limit: float) -> float:
-        return sum(delay > limit for delay in ordered) / count
-
+    quantiles = {"p50_us": 0.5, "p99_us": 0.99, "p999_us": 0.999, "max_us": 1.0}
+    limits = {"late_share": period / 2, "missed_share": period}
     return {
-        "p50_us": at(0.5),
-        "p99_us": at(0.99),
-        "p999_us": at(0.999),
-        "max_us": at(1.0),
-        "late_share": later_than(period / 2),
-        "missed_share": later_than(period),
+        **{name: round(1e6 * ordered[math.ceil(share * count) - 1], 1) for name, share in quantiles.items()},
+        **{name: sum(delay > limit for delay in ordered) / count for name, limit in limits.items()},
     }
 
 

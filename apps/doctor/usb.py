@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import itertools
 import os
@@ -192,38 +193,32 @@ def udev(machine: Machine, openable: Callable[[Path], bool] = openable) -> Findi
         return ok(f"root may open every device; plugged in: {_listed(present) or 'none of those we know'}")
     if not machine.path(DEVICES).exists():
         return ok("there is no USB here")
-    lacking = without_rule(machine)
+    files = read_rules(machine)
+    groups = [name for name, number in machine.groups_of_names().items() if number in machine.groups]
+    lacking = [
+        family
+        for family in FAMILIES
+        if not all(
+            access(files, identity, node).open_to(groups)
+            for identity, node in itertools.product(family.identities, family.nodes)
+        )
+    ]
     if not lacking:
         return ok(f"rules open all {len(FAMILIES)} families of devices; plugged in: {_listed(present) or 'none'}")
     names = "any of our devices" if len(lacking) == len(FAMILIES) else ", ".join(family.name for family in lacking)
-    return note(f"no udev rule would give access to {names}{_in_capitals(machine, lacking)}", *_rules_fix(machine))
+    loud = [
+        identity
+        for family in lacking
+        for identity in family.identities
+        if identity.upper() != identity
+        and any(access(files, identity.upper(), node).open_to(()) for node in family.nodes)
+    ]
+    hint = f" (a rule for {loud[0]} has capital letters, which never match)" if loud else ""
+    return note(f"no udev rule would give access to {names}{hint}", *_rules_fix(machine))
 
 
 def _listed(devices: list[Plugged]) -> str:
     return ", ".join(f"{device.family.name} ({device.identity})" for device in devices)
-
-
-def without_rule(machine: Machine) -> list[Family]:
-    """Return the families with a device file to which no rule gives this user access."""
-    files = read_rules(machine)
-    groups = [name for name, number in machine.groups_of_names().items() if number in machine.groups]
-    found = []
-    for family in FAMILIES:
-        files_of_family = itertools.product(family.identities, family.nodes)
-        if not all(access(files, identity, node).open_to(groups) for identity, node in files_of_family):
-            found.append(family)
-    return found
-
-
-def _in_capitals(machine: Machine, lacking: list[Family]) -> str:
-    """Return a hint if a rule fails only because its identity has capital letters, which never match."""
-    files = read_rules(machine)
-    for family in lacking:
-        for identity in family.identities:
-            loud = identity.upper()
-            if loud != identity and any(access(files, loud, node).open_to(()) for node in family.nodes):
-                return f" (a rule for {identity} has capital letters, which never match)"
-    return ""
 
 
 def _rules_fix(machine: Machine) -> tuple[str, ...]:
@@ -245,6 +240,9 @@ SEAT = "73-seat-late.rules"
 """Rules file of systemd that converts the tag uaccess into permissions. Tags set by later files have no effect."""
 
 _TOKEN = re.compile(r'([A-Z_]+)(?:\{([^}]*)\})?\s*(==|!=|\+=|-=|:=|=)\s*[ei]?"((?:[^"\\]|\\.)*)"')
+_CONDITIONS = {"==", "!="}
+"""Operators of conditions; the others assign a property."""
+
 _READ_WRITE = 0o6
 
 
@@ -271,11 +269,6 @@ class Token(NamedTuple):
     attribute: str
     operator: str
     value: str
-
-    @property
-    def is_condition(self) -> bool:
-        """Whether it is a condition; otherwise it assigns a property."""
-        return self.operator in {"==", "!="}
 
     def holds(self, facts: Mapping[tuple[str, str], str]) -> bool:
         """Return True if the condition holds for the `facts` of a device file.
@@ -315,23 +308,16 @@ def parse(text: str) -> list[list[Token]]:
     return list(filter(None, found))
 
 
-def rule_files(machine: Machine) -> list[Path]:
-    """Return the active rules files in the order of udev."""
-    by_name: dict[str, Path] = {}
-    for folder in FOLDERS:
-        for path in sorted(machine.path(folder).glob("*.rules")):
-            by_name.setdefault(path.name, path)
-    return [by_name[name] for name in sorted(by_name)]
-
-
 def read_rules(machine: Machine) -> dict[str, list[list[Token]]]:
     """Return the active rules by file name, in the order of udev."""
+    paths: dict[str, Path] = {}
+    for folder in FOLDERS:
+        for path in machine.path(folder).glob("*.rules"):
+            paths.setdefault(path.name, path)
     found = {}
-    for path in rule_files(machine):
-        try:
-            found[path.name] = parse(path.read_text(errors="replace"))
-        except OSError:
-            continue
+    for name in sorted(paths):
+        with contextlib.suppress(OSError):
+            found[name] = parse(paths[name].read_text(errors="replace"))
     return found
 
 
@@ -355,9 +341,9 @@ def access(files: dict[str, list[list[Token]]], identity: str, node: Node) -> Ac
             if label and not any(token.key == "LABEL" and token.value == label for token in rule):
                 continue
             label = ""
-            if not all(token.holds(facts) for token in rule if token.is_condition):
+            if not all(token.holds(facts) for token in rule if token.operator in _CONDITIONS):
                 continue
-            for key, _, operator, value in (token for token in rule if not token.is_condition):
+            for key, _, operator, value in (token for token in rule if token.operator not in _CONDITIONS):
                 if key == "TAG" and value == "uaccess" and file < SEAT:
                     granted = replace(granted, tagged=operator != "-=")
                 elif key == "MODE" and re.fullmatch(r"0?[0-7]{3}", value):

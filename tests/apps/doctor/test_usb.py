@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from apps.doctor import ports, usb
 from apps.doctor.child import NoAnswer
 from apps.doctor.ports import can_bus, can_interfaces
-from apps.doctor.usb import FAMILIES, SEAT, access, named, names, parse, read_rules, rule_files, rules
+from apps.doctor.usb import FAMILIES, SEAT, access, named, names, parse, read_rules, rules
 from apps.plugged import describe, survey
 from devices import BACKENDS
 from devices.common.bus import RULES_FILE, Node
@@ -226,5 +226,5 @@ def test_rules_file_overrides_files_of_the_same_name_in_later_folders(tmp_path):
         "/lib/udev/rules.d/60-b.rules": "x",
     }
     found = machine(tmp_path, files)
-    assert [path.name for path in rule_files(found)] == ["60-b.rules", "70-a.rules"]
+    assert list(read_rules(found)) == ["60-b.rules", "70-a.rules"]
     assert not access(read_rules(found), BOARD, Node.HIDRAW).open_to([])
