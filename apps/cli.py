@@ -35,7 +35,6 @@ from haptics.errors import (
 if TYPE_CHECKING:
     from apps.front_ends.front_end import FrontEnd
     from apps.session.run import Outcome
-    from haptics.recording.recording import Recording
 
 WRONG_REQUEST, NO_DEVICE, DEVICE_FAULT, INTERRUPTED = 2, 3, 4, 130
 
@@ -115,7 +114,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Exit statuses: 0 success; 2 invalid request, or standard output rejects the result; 3 the device was not found or
     cannot be opened; 4 a device, or the disk for the recording, failed during the run; 130 interrupted.
     """
-    _open_standard_streams()
+    # Replace closed standard streams by the null device: a file opened later would get their descriptor.
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in arguments
     try:
@@ -131,18 +135,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # ignore a second Ctrl-C while the answer is written
         answer = Answer({"error": "interrupted"}, status=INTERRUPTED, error="interrupted")
     return _deliver(answer, as_json)
-
-
-def _open_standard_streams() -> None:
-    """Replace closed standard streams by the null device.
-
-    Otherwise the next file that is opened would get the descriptor of a standard stream.
-    """
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(descriptor)
-    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")
-    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
 
 
 def _deliver(answer: Answer, as_json: bool) -> int:
@@ -432,50 +424,40 @@ def _replay(options: argparse.Namespace) -> Answer:
 
     recording = Recording(options.recording)
     try:
-        return _verify(recording) if options.verify else _show(recording, options)
+        if options.verify:
+            from apps.verification import examine
+            from haptics.recording.checks import OK
+
+            found = examine(recording)
+            names = ("ticks", "mismatches", "first_mismatch", "verdict")
+            result = {"recording": str(recording.folder), **{name: getattr(found, name) for name in names}}
+            text = f"{found.ticks} ticks computed again, {found.mismatches} differ"
+            if found.first_mismatch is not None:
+                text += f", the first is tick {found.first_mismatch}"
+            findings = [f"  {finding.rule}: {finding.words}" for finding in found.findings]
+            return Answer(
+                {**result, "findings": [finding.as_dict() for finding in found.findings]},
+                "\n".join([text, *findings, f"verdict: {found.verdict}"]),
+                status=0 if found.verdict == OK else 1,
+            )
+        from apps.view.launch import window_obstacle
+
+        state = recording.metadata.get("state")
+        result = {"recording": str(recording.folder), "ticks": len(recording), "state": state}
+        obstacle = None if options.headless else window_obstacle()
+        if options.headless or obstacle:
+            from apps.shared.picture import draw
+
+            picture = draw(recording)
+            why = f"\nno window: {obstacle}." if obstacle else ""
+            return Answer({**result, "picture": picture}, f"{len(recording)} ticks; picture: {picture}{wrapped(why)}")
+        from apps.view.replay import run as show
+
+        show(recording, recording.metadata, options.theme)
+        return Answer(result)
     except HapticError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise RecordingError(
             f"{recording.folder} does not describe its run as a recording should ({type(error).__name__}: {error})."
         ) from error
-
-
-def _verify(recording: Recording) -> Answer:
-    from apps.verification import examine
-    from haptics.recording.checks import OK
-
-    found = examine(recording)
-    result = {
-        "recording": str(recording.folder),
-        "ticks": found.ticks,
-        "mismatches": found.mismatches,
-        "first_mismatch": found.first_mismatch,
-        "verdict": found.verdict,
-        "findings": [finding.as_dict() for finding in found.findings],
-    }
-    text = f"{found.ticks} ticks computed again, {found.mismatches} differ"
-    if found.first_mismatch is not None:
-        text += f", the first is tick {found.first_mismatch}"
-    lines = [text, *(f"  {finding.rule}: {finding.words}" for finding in found.findings), f"verdict: {found.verdict}"]
-    return Answer(result, "\n".join(lines), status=0 if found.verdict == OK else 1)
-
-
-def _show(recording: Recording, options: argparse.Namespace) -> Answer:
-    from apps.shared.picture import draw
-    from apps.view.launch import window_obstacle
-
-    result = {
-        "recording": str(recording.folder),
-        "ticks": len(recording),
-        "state": recording.metadata.get("state"),
-    }
-    obstacle = None if options.headless else window_obstacle()
-    if options.headless or obstacle:
-        picture = draw(recording)
-        why = f"\nno window: {obstacle}." if obstacle else ""
-        return Answer({**result, "picture": picture}, f"{len(recording)} ticks; picture: {picture}{wrapped(why)}")
-    from apps.view.replay import run as show
-
-    show(recording, recording.metadata, options.theme)
-    return Answer(result)

@@ -152,8 +152,17 @@ def survey(root: Path = Path("/"), backend: Any = None) -> Survey:
     backend : usb.backend.IBackend, optional
         Replaces libusb.
     """
+    from devices.joystick.usb.finding import hidraw_sticks, usb_sticks
+
     machine = Machine(root=root)
-    sticks, without = _sticks(root, backend)
+    by_hidraw, without = hidraw_sticks(root), ""
+    try:
+        seen = usb_sticks(backend, root)
+    except DeviceOpenError as error:
+        seen, without = by_hidraw, str(error)
+    serials = Counter(stick.serial for stick in seen if stick.speaks_pid)
+    alone = serials.total() == 1
+    sticks = [_stick(one, by_hidraw, alone or (bool(one.serial) and serials[one.serial] == 1)) for one in seen]
     boards = [_board(one) for one in plugged(machine) if one.family.backend in BACKENDS.keys() - {STICK}]
     # Devices on a CAN bus, and those of the Haply service, are not queried.
     buses = []
@@ -169,19 +178,6 @@ def survey(root: Path = Path("/"), backend: Any = None) -> Survey:
     return Survey((*sticks, *boards, *buses, *services), without)
 
 
-def _sticks(root: Path, backend: Any) -> tuple[list[Found], str]:
-    from devices.joystick.usb.finding import hidraw_sticks, usb_sticks
-
-    by_hidraw, without = hidraw_sticks(root), ""
-    try:
-        found = usb_sticks(backend, root)
-    except DeviceOpenError as error:
-        found, without = by_hidraw, str(error)
-    serials = Counter(stick.serial for stick in found if stick.speaks_pid)
-    alone = serials.total() == 1
-    return [_stick(one, by_hidraw, alone or (bool(one.serial) and serials[one.serial] == 1)) for one in found], without
-
-
 def _stick(stick: FoundStick, by_hidraw: list[FoundStick], distinct: bool) -> Found:
     """Describe a stick.
 
@@ -194,6 +190,13 @@ def _stick(stick: FoundStick, by_hidraw: list[FoundStick], distinct: bool) -> Fo
     if not stick.speaks_pid:
         return own
     outward = stick.family.out_interval(stick.out_interval)
+    chosen = f" {setting('device.serial', stick.serial)}" if stick.serial else ""
+    port = "" if distinct else f" {setting('device.port', stick.port)}"
+    size = "--rim-radius M" if stick.motors == 1 else "--travel-x M --travel-y M"
+    calibrating = (
+        f"{program()} calibrate joystick --out stick.toml {size} --stated-max-force N{chosen}{port}"
+        f"   # once; then: run --device {STICK} --set device.parameters=stick.toml{port}"
+    )
     return replace(
         own,
         backend=STICK,
@@ -206,23 +209,13 @@ def _stick(stick: FoundStick, by_hidraw: list[FoundStick], distinct: bool) -> Fo
         in_rate_hz=1.0 / stick.in_interval,
         out_rate_hz=1.0 / outward,
         vector_rate_hz=1.0 / ((1 if stick.motors == 1 else 2) * outward),
-        next=_calibrating(stick, distinct),
+        next=calibrating,
     )
 
 
 def _same(one: FoundStick, other: FoundStick) -> bool:
     same = one.identity == other.identity and (one.serial == other.serial or None in {one.serial, other.serial})
     return same and ("" in {one.port, other.port} or one.port == other.port)
-
-
-def _calibrating(stick: FoundStick, distinct: bool) -> str:
-    chosen = f" {setting('device.serial', stick.serial)}" if stick.serial else ""
-    port = "" if distinct else f" {setting('device.port', stick.port)}"
-    size = "--rim-radius M" if stick.motors == 1 else "--travel-x M --travel-y M"
-    return (
-        f"{program()} calibrate joystick --out stick.toml {size} --stated-max-force N{chosen}{port}"
-        f"   # once; then: run --device {STICK} --set device.parameters=stick.toml{port}"
-    )
 
 
 def _board(one: Plugged) -> Found:

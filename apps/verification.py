@@ -55,7 +55,8 @@ def _certificate(recording: Recording, missing: bool) -> Iterator[Finding]:
 
     Needs a complete set of rows.
     """
-    recorded = recording.metadata.get("certificate")
+    metadata = recording.metadata
+    recorded = metadata.get("certificate")
     if recorded is None:
         words = "the recording has no certificate: the application ended before it was made."
         yield Finding("certificate", INCOMPLETE, words)
@@ -63,10 +64,20 @@ def _certificate(recording: Recording, missing: bool) -> Iterator[Finding]:
     if missing:
         yield Finding("certificate", INCOMPLETE, "the certificate cannot be recomputed: rows are missing.")
         return
-    present: dict[str, Any] = {name: recording.metadata.get(name) for name in ("flags", "force_n", "stick_fraction")}
-    differing, absent = [], []
-    made = _recomputed(recording)
+    rate, configuration = metadata["rate_hz"], metadata.get("configuration", {})
+    duration, summary = configuration.get("session", {}).get("duration"), RunSummary(1.0 / rate)
+    planned = round(duration * rate) if duration is not None and metadata.get("reason") == "completed" else None
+    for rows in recording.chunks(SUMMARY_COLUMNS):
+        summary.add(rows)
+    made = summary.certificate(len(recording), planned)
+    if stated_hash(metadata):  # older versions used other criteria
+        fitness = build(Fitness, configuration.get("fitness", {}), "fitness")
+        made["fit"] = not fitness.evaluate(made, metadata.get("error"))
+    made |= metadata.get("real_time", {}) | {"flags": summary.flags_seen()}
+    made |= summary.force_statistics(Causality(metadata["device"]["causality"]))
     resolution = made.pop("resolution_us", {})
+    present: dict[str, Any] = {name: metadata.get(name) for name in ("flags", "force_n", "stick_fraction")}
+    differing, absent = [], []
     for name, value in made.items():
         stored = present if name in present else recorded
         if name not in stored or (stored[name] is None and value is not None):
@@ -76,28 +87,8 @@ def _certificate(recording: Recording, missing: bool) -> Iterator[Finding]:
     if differing:
         words = f"the rows give another certificate: {', '.join(differing)}."
         yield Finding("certificate", VIOLATED, words)
-    if absent and stated_hash(recording.metadata):  # older versions did not store all values
+    if absent and stated_hash(metadata):  # older versions did not store all values
         yield Finding("certificate", INCOMPLETE, f"the certificate lacks {', '.join(absent)}.")
-
-
-def _recomputed(recording: Recording) -> dict[str, Any]:
-    """Recompute the metadata that depend on the rows."""
-    metadata, summary = recording.metadata, RunSummary(1.0 / recording.metadata["rate_hz"])
-    rate, configuration = metadata["rate_hz"], metadata.get("configuration", {})
-    duration = configuration.get("session", {}).get("duration")
-    planned = round(duration * rate) if duration is not None and metadata.get("reason") == "completed" else None
-    for rows in recording.chunks(SUMMARY_COLUMNS):
-        summary.add(rows)
-    timing = summary.certificate(len(recording), planned)
-    if stated_hash(metadata):  # older versions used other criteria
-        fitness = build(Fitness, configuration.get("fitness", {}), "fitness")
-        timing["fit"] = not fitness.evaluate(timing, metadata.get("error"))
-    return {
-        **timing,
-        **metadata.get("real_time", {}),
-        "flags": summary.flags_seen(),
-        **summary.force_statistics(Causality(metadata["device"]["causality"])),
-    }
 
 
 def _alike(stored: Any, value: Any, tolerance: float) -> bool:
@@ -124,6 +115,9 @@ def _alike(stored: Any, value: Any, tolerance: float) -> bool:
 
 def _configuration(recording: Recording) -> Iterator[Finding]:
     """Yield contradictions between the configuration and the first settings, the limits, or the device."""
+    from haptics.recording.replay import spec_of
+    from haptics.rendering.envelope import Limits
+
     metadata = recording.metadata
     configuration = metadata.get("configuration")
     if configuration is None:
@@ -143,15 +137,8 @@ def _configuration(recording: Recording) -> Iterator[Finding]:
     if differing:
         words = f"the configuration does not agree with the first settings and the device: {', '.join(differing)}."
         yield Finding("configuration", VIOLATED, words)
-    yield from _limits(metadata, configuration.get("envelope", {}))
-
-
-def _limits(metadata: dict[str, Any], envelope: Any) -> Iterator[Finding]:
-    from haptics.recording.replay import spec_of
-    from haptics.rendering.envelope import Limits
-
     try:
-        expected = asdict(Limits.for_device(spec_of(metadata), envelope))
+        expected = asdict(Limits.for_device(spec_of(metadata), configuration.get("envelope", {})))
     except (TypeError, ConfigurationError) as error:
         yield Finding("limits", VIOLATED, f"the envelope of the configuration does not fit the device: {error}")
         return

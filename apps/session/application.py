@@ -103,18 +103,16 @@ class Application:
                 raise _no_key(config, f"there is none: {self._obstacle}")
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # requests to end the run in order
                 stack.callback(signal.signal, number, signal.signal(number, lambda *_: self._interrupt()))
-            stack.callback(service.streams.close)
-            for start in self._streams:
-                service.streams.add(start())
-            stack.callback(service.controls.close)
-            for start in self._controls:
-                service.controls.add(start())
-            if self._windows:
-                stack.callback(service.fronts.close)
-                for start in self._windows:
-                    service.fronts.add(start())
-                if requires_key:
-                    self._require_window(config)
+            for front_ends, starts in (
+                (service.streams, self._streams),
+                (service.controls, self._controls),
+                (service.fronts, self._windows),
+            ):
+                stack.callback(front_ends.close)
+                for start in starts:
+                    front_ends.add(start())
+            if requires_key:
+                self._require_window(config)
             return self._run_sessions(config)
 
     def _require_window(self, config: SessionConfig) -> None:

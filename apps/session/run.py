@@ -279,28 +279,7 @@ class Session(Run):
         if self._advice.warnings:
             self._warn(" ".join(self._advice.warnings))
         self._attend = attend
-        return self._outcome(self.follow(listen))
-
-    def prepared(self, stage: str, facts: Any) -> None:
-        """Report the progress of the preparation."""
-        self._progress.handle_message(stage, facts)
-
-    def run_periodic_tasks(self) -> None:
-        """Update the progress display and serve the front ends."""
-        if not self.opened:
-            self._progress.show_preparation()
-        self._progress.show_run(self.servo.trace)
-        self._attend()
-
-    def reason(self, end: EndReason) -> str:
-        """Return the reason for the end of the run; an interrupt takes precedence."""
-        return INTERRUPTED if self._interrupted else str(end)
-
-    def hide_progress(self) -> None:
-        """Remove the line on the terminal."""
-        self._progress.clear()
-
-    def _outcome(self, reason: str) -> Outcome:
+        reason = self.follow(listen)
         rate, duration = self.config.session.rate, self.config.session.duration
         planned = round(duration * rate) if duration is not None and reason == EndReason.COMPLETED else None
         found = self.ending.certify(
@@ -326,6 +305,25 @@ class Session(Run):
         if self.config.session.clock == "off":
             summary["real_time_factor"] = real_time_factor(self.recorder.count / rate, self.servo.used)
         return Outcome(summary, reason, self.ending.fault)
+
+    def prepared(self, stage: str, facts: Any) -> None:
+        """Report the progress of the preparation."""
+        self._progress.handle_message(stage, facts)
+
+    def run_periodic_tasks(self) -> None:
+        """Update the progress display and serve the front ends."""
+        if not self.opened:
+            self._progress.show_preparation()
+        self._progress.show_run(self.servo.trace)
+        self._attend()
+
+    def reason(self, end: EndReason) -> str:
+        """Return the reason for the end of the run; an interrupt takes precedence."""
+        return INTERRUPTED if self._interrupted else str(end)
+
+    def hide_progress(self) -> None:
+        """Remove the line on the terminal."""
+        self._progress.clear()
 
 
 def record_offline(config: SessionConfig, folder: Path) -> Recording:

@@ -327,12 +327,7 @@ class SessionConfig:
         session = self.session
         return {
             "session": {
-                "model": session.model,
-                "rate": session.rate,
-                "duration": session.duration,
-                "seed": session.seed,
-                "clock": session.clock,
-                "picture": session.picture,
+                **{name: getattr(session, name) for name in ("model", "rate", "duration", "seed", "clock", "picture")},
                 "faults": list(session.faults),
                 **({"measured": session.measured} if session.measured else {}),
             },

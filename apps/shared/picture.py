@@ -12,7 +12,7 @@ import gc
 import importlib
 import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -337,10 +337,7 @@ def _drawn(run: _Run) -> bytes:
         height_ratios=(1.0, 1.0, 0.8, 0.7, below),
     )
     _path(figure.add_axes((0.044, 0.048, 0.53, 0.897)), run)
-    position, force, speed = (figure.add_subplot(times[row]) for row in range(3))
-    _courses(position, force, speed, run)
-    _energy(figure.add_subplot(times[3]), run)
-    _flags(figure.add_subplot(times[4]), run, names)
+    _courses([figure.add_subplot(times[row]) for row in range(5)], run, names)
     _punctuality(figure.add_axes((0.617, 0.05, 0.38, unit)), run)
     law, element = (run.metadata["configuration"][table] for table in ("law", "element"))
     numbers = ", ".join(f"{key.replace('_', ' ')} {one:g}" for key, one in law.items() if not isinstance(one, str))
@@ -404,11 +401,14 @@ def _path(axes: Axes, run: _Run) -> None:
     axes.legend(loc="lower right", fontsize=9, framealpha=0.9)
 
 
-def _courses(position: Axes, force: Axes, speed: Axes, run: _Run) -> None:
-    """Draw position, force and sliding speed over time.
+def _courses(axes: Sequence[Axes], run: _Run, names: list[str]) -> None:
+    """Draw position, force, sliding speed, injected energy and flags over time; shade sticking in the first three.
 
-    The sliding speed of the contact is free of quantization noise of the encoders.
+    Sticking is shaded by its share where it is shorter than a pixel. The line width of flags keeps short ones visible.
     """
+    from matplotlib.colors import to_rgb
+
+    position, force, speed, energy, flags = axes
     for name, color, line in (("x", _SLIP, "-"), ("y", _INK, "--")):
         position.plot(*run.points(name).T, color=color, linewidth=1.1, linestyle=line, label=name)
     _style(position, "position [mm]")
@@ -421,65 +421,43 @@ def _courses(position: Axes, force: Axes, speed: Axes, run: _Run) -> None:
     force.legend(loc="lower right", fontsize=8, ncols=2)
     speed.plot(*run.points("sliding").T, color=_SLIP, linewidth=0.9)
     _style(speed, "sliding [mm/s]")
-    for axes in (position, force, speed):
-        _shade_sticking(axes, run)
+    spans, shares = run.sticking.closed(run.end), run.sticking.shares
+    colours = np.column_stack((np.tile(to_rgb(_STICK), (len(shares), 1)), 0.12 * shares[:, 2]))
+    for one in (position, force, speed):
+        style: dict[str, Any] = {"transform": one.get_xaxis_transform(), "linewidth": 0.0}
+        if run.sticking.total <= run.sticking.MOST:
+            one.broken_barh(spans.tolist(), (0.0, 1.0), color=_STICK, alpha=0.12, **style)
+        else:
+            one.broken_barh(shares[:, :2].tolist(), (0.0, 1.0), facecolors=colours, **style)
 
-
-def _energy(axes: Axes, run: _Run) -> None:
-    """Draw the energy injected by the loop, and its limit."""
-    times, energy = run.points("energy").T
-    axes.fill_between(times, energy, step="post", color=_SLIP, alpha=0.3, linewidth=0.0)
-    axes.plot(times, energy, drawstyle="steps-post", color=_SLIP, linewidth=0.9)
-    _style(axes, "energy [mJ]")
-    top = 1.6 * max(float(energy.max()), 0.01)  # room for the text
+    times, joules = run.points("energy").T
+    energy.fill_between(times, joules, step="post", color=_SLIP, alpha=0.3, linewidth=0.0)
+    energy.plot(times, joules, drawstyle="steps-post", color=_SLIP, linewidth=0.9)
+    _style(energy, "energy [mJ]")
+    top = 1.6 * max(float(joules.max()), 0.01)  # room for the text
     limit = run.metadata.get("limits", {}).get("max_energy")
     if limit is not None and limit * _MILLI < 2.0 * top:
         top = max(top, 1.15 * limit * _MILLI)
-        axes.axhline(limit * _MILLI, color=_INK, linestyle="--", linewidth=1.0)
-    words = f"injected by the loop, at most {energy.max():.3g}" + (
-        f" of {limit * _MILLI:.3g}" if limit is not None else ""
-    )
-    axes.set_ylim(0.0, top)
-    axes.text(0.01, 0.93, f"{words} mJ", transform=axes.transAxes, ha="left", va="top", fontsize=8.5, color=_INK)
-    _along_time(axes, run)
+        energy.axhline(limit * _MILLI, color=_INK, linestyle="--", linewidth=1.0)
+    of_limit = f" of {limit * _MILLI:.3g}" if limit is not None else ""
+    words = f"injected by the loop, at most {joules.max():.3g}{of_limit} mJ"
+    energy.set_ylim(0.0, top)
+    energy.text(0.01, 0.93, words, transform=energy.transAxes, ha="left", va="top", fontsize=8.5, color=_INK)
 
-
-def _flags(axes: Axes, run: _Run, names: list[str]) -> None:
-    """Draw the intervals of each flag that occurred. The line width keeps short intervals visible."""
     for number, flag in enumerate(run.flags):
         bars = run.spans(flag).tolist()
-        axes.broken_barh(bars, (number - 0.32, 0.64), facecolor=_STICK, edgecolor=_STICK, linewidth=0.8)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
-    _style(axes, "")
-    axes.set_xlabel("time [s]     (shaded above: sticking)", fontsize=9)
-    _along_time(axes, run)
-    axes.tick_params(labelbottom=True)
+        flags.broken_barh(bars, (number - 0.32, 0.64), facecolor=_STICK, edgecolor=_STICK, linewidth=0.8)
+    flags.set_yticks(range(len(names)), names)
+    flags.set_ylim(max(len(names), 1) - 0.5, -0.5)
+    _style(flags, "")
+    flags.set_xlabel("time [s]     (shaded above: sticking)", fontsize=9)
+    for one in axes:
+        one.set_xlim(run.begin, run.end or 1.0)
+        one.tick_params(labelbottom=one is flags)
 
 
 def _norm(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.hypot(vectors[:, 0], vectors[:, 1]))
-
-
-def _shade_sticking(axes: Axes, run: _Run) -> None:
-    """Shade the times of sticking; where they are shorter than a pixel, by the fraction of sticking."""
-    spans = run.sticking.closed(run.end)
-    style: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "linewidth": 0.0}
-    if run.sticking.total <= run.sticking.MOST:
-        axes.broken_barh(spans.tolist(), (0.0, 1.0), color=_STICK, alpha=0.12, **style)
-    else:
-        from matplotlib.colors import to_rgb
-
-        shares = run.sticking.shares
-        colours = np.column_stack((np.tile(to_rgb(_STICK), (len(shares), 1)), 0.12 * shares[:, 2]))
-        axes.broken_barh(shares[:, :2].tolist(), (0.0, 1.0), facecolors=colours, **style)
-    _along_time(axes, run)
-
-
-def _along_time(axes: Axes, run: _Run) -> None:
-    """Set the time axis to the run and hide its labels."""
-    axes.set_xlim(run.begin, run.end or 1.0)
-    axes.tick_params(labelbottom=False)
 
 
 def _punctuality(axes: Axes, run: _Run) -> None:
