@@ -52,6 +52,13 @@ _KNEE = 4.0
 _STRIBECK = 0.8  # ratio of the decay rates at which a hyperbolic tangent best approximates an exponential
 
 
+PLACE: dict[str, Any] = {"minimum": -10.0, "maximum": 10.0, "unit": "m"}
+"""Bounds of a coordinate in a setting."""
+
+_MASS: dict[str, Any] = {"above": 0.0, "maximum": 1000.0, "unit": "kg"}
+_RATIO: dict[str, Any] = {"minimum": 0.1, "maximum": 10.0}
+
+
 @documented
 @dataclass(frozen=True)
 class ArmBody:
@@ -62,22 +69,12 @@ class ArmBody:
     outer_length: float = bounded(0.4, above=0.0, maximum=5.0, unit="m", doc="length of the links at the end effector")
     base: float = bounded(0.2, minimum=0.0, maximum=5.0, unit="m", doc="distance of the motors of a five-bar linkage")
     elbow: int = unrestricted(-1, "1 (left) or -1 (right)", doc="side of the elbow of two links, seen from the base")
-    centre_x: float = bounded(
-        0.0, minimum=-10.0, maximum=10.0, unit="m", doc="x of the origin from the base (axis or middle of the motors)"
-    )
-    centre_y: float = bounded(0.5, minimum=-10.0, maximum=10.0, unit="m", doc="y of the origin from the base")
-    rotation: float = bounded(
-        0.0, minimum=-360.0, maximum=360.0, unit="degree", doc="angle of the base, counter-clockwise"
-    )
-    inner_mass: float = bounded(
-        2.0, above=0.0, maximum=1000.0, unit="kg", doc="mass of each link at the base, a uniform rod"
-    )
-    outer_mass: float = bounded(
-        1.0, above=0.0, maximum=1000.0, unit="kg", doc="mass of each link at the end effector, a uniform rod"
-    )
-    handle_mass: float = bounded(
-        0.3, minimum=0.0, maximum=50.0, unit="kg", doc="mass of the handle behind the force sensor"
-    )
+    centre_x: float = bounded(0.0, **PLACE, doc="x of the origin from the base (axis or middle of the motors)")
+    centre_y: float = bounded(0.5, **PLACE, doc="y of the origin from the base")
+    rotation: float = bounded(0.0, minimum=-360.0, maximum=360.0, unit="degree", doc="angle of the base, anticlockwise")
+    inner_mass: float = bounded(2.0, **_MASS, doc="mass of each link at the base, a uniform rod")
+    outer_mass: float = bounded(1.0, **_MASS, doc="mass of each link at the end effector, a uniform rod")
+    handle_mass: float = bounded(0.3, minimum=0.0, maximum=50.0, unit="kg", doc="mass that the force sensor carries")
     gravity: float = bounded(
         0.0, minimum=0.0, maximum=STANDARD_GRAVITY, unit="m/s^2", doc="gravity along -y; 0 in a horizontal plane"
     )
@@ -86,13 +83,9 @@ class ArmBody:
         6e-5, above=0.0, maximum=10.0, unit="kg m^2", doc="inertia of rotor and gear at the motor's shaft"
     )
     torque_limit: float = bounded(1.9, above=0.0, maximum=1e4, unit="N m", doc="largest torque at the motor's shaft")
-    kinetic_friction: float = bounded(
-        10.0, minimum=0.0, maximum=1e4, unit="N m", doc="dry friction of a joint at high speed"
-    )
+    kinetic_friction: float = bounded(10.0, minimum=0.0, maximum=1e4, unit="N m", doc="dry friction at high speed")
     static_friction: float = bounded(11.0, minimum=0.0, maximum=1e4, unit="N m", doc="friction of a joint at rest")
-    stribeck_speed: float = bounded(
-        0.03, above=0.0, maximum=10.0, unit="rad/s", doc="speed over which the friction of a joint falls"
-    )
+    stribeck_speed: float = bounded(0.03, above=0.0, maximum=10.0, unit="rad/s", doc="speed over which friction falls")
     viscosity: float = bounded(3.0, minimum=0.0, maximum=1e4, unit="N m s/rad", doc="viscous friction of a joint")
     asymmetry: float = bounded(
         0.05, minimum=-0.9, maximum=0.9, doc="fraction by which friction is higher forwards and lower backwards"
@@ -102,30 +95,16 @@ class ArmBody:
         COUPLINGS,
         doc="motor to joint: spring with a soft knee, spring behind a gap, gap between hard stops, or rigid",
     )
-    stiffness: float = bounded(
-        3e4, above=0.0, maximum=1e9, unit="N m/rad", doc="stiffness of the coupling, seen at the joint"
-    )
-    damping: float = bounded(
-        10.0, minimum=0.0, maximum=1e6, unit="N m s/rad", doc="damping of the coupling, seen at the joint"
-    )
-    lost_motion: float = bounded(
-        2e-4, minimum=0.0, maximum=0.1, unit="rad", doc="width of the knee or gap, seen at the joint"
-    )
+    stiffness: float = bounded(3e4, above=0.0, maximum=1e9, unit="N m/rad", doc="coupling stiffness seen at the joint")
+    damping: float = bounded(10.0, minimum=0.0, maximum=1e6, unit="N m s/rad", doc="coupling damping seen at the joint")
+    lost_motion: float = bounded(2e-4, minimum=0.0, maximum=0.1, unit="rad", doc="knee or gap width seen at the joint")
     knee: float = bounded(2.0, above=0.0, maximum=1e4, unit="N m", doc="torque that takes up the lost motion of a gear")
-    encoder: str = choice(
-        "motor", ENCODERS, doc="where encoders are mounted; an encoder on the joint measures the end effector"
-    )
+    encoder: str = choice("motor", ENCODERS, doc="place of the encoders; one on the joint measures the end effector")
     encoder_counts: int = bounded(8192, minimum=1, maximum=2**31, doc="encoder steps per turn of the motor")
     joint_counts: int = bounded(2**20, minimum=1, maximum=2**31, doc="encoder steps per turn of the joint")
-    model_inertia: float = bounded(
-        1.0, minimum=0.1, maximum=10.0, doc="inertia in the model of the control, relative to the true one"
-    )
-    model_friction: float = bounded(
-        1.0, minimum=0.0, maximum=10.0, doc="friction in that model, relative to the true one"
-    )
-    model_stiffness: float = bounded(
-        1.0, minimum=0.1, maximum=10.0, doc="stiffness in that model, relative to the true one"
-    )
+    model_inertia: float = bounded(1.0, **_RATIO, doc="inertia in the model of the control, relative to the true one")
+    model_friction: float = bounded(1.0, minimum=0.0, maximum=10.0, doc="friction in that model over the true one")
+    model_stiffness: float = bounded(1.0, **_RATIO, doc="stiffness in that model, relative to the true one")
     friction_smoothness: float = bounded(
         300.0, above=0.0, maximum=1e6, unit="s/rad", doc="steepness at rest of the smooth friction in that model"
     )

@@ -69,7 +69,7 @@ class FractionalLaw(ControlLaw):
     """K_0 D^order, over a limited history (Machado et al. 2002, (7))."""
 
     gain: float = bounded(
-        minimum=0.0, maximum=1e12, doc="gain K_0 of the continuous law; the sum of (7) has K_0 T^-order in front of it"
+        minimum=0.0, maximum=1e12, doc="continuous gain K_0; the sum of (7) has the factor K_0 T^-order"
     )
     order: float = bounded(
         minimum=-MAX_ORDER, maximum=MAX_ORDER, doc="order of the derivative; negative for an integral"
@@ -124,9 +124,7 @@ class Hybrid:
     position: ControlLaw
     force: ControlLaw
     period: float = bounded(1e-3, minimum=1e-6, maximum=1.0, unit="s", doc="sampling period T")
-    holds_weight: bool = flag(
-        True, doc="whether it adds the torques G(q) that hold the arm against its weight; the paper does not say"
-    )
+    holds_weight: bool = flag(True, doc="whether it adds G(q), which holds the arm's weight; the paper does not say")
 
     def __post_init__(self) -> None:
         check(self, "control")
@@ -324,7 +322,12 @@ def simulate_hybrid(
         raise unknown_name("sensor", sensor, SENSORS)
     if not 1 <= substeps <= MOST_SUBSTEPS:
         raise ConfigurationError(f"substeps = {substeps!r}: must be a whole number from 1 to {MOST_SUBSTEPS}.")
-    if sensor == "solved" and any(drive.rubs for drive in drives):
+    frictions = (
+        law
+        for drive in drives
+        for law in (drive.friction, drive.backward_friction, drive.motor.friction, drive.motor.backward_friction)
+    )
+    if sensor == "solved" and any(law is not None for law in frictions):
         raise ConfigurationError("sensor = 'solved': needs drives without friction; choose 'elastic' or 'sampled'.")
     if not (PlacedLinkage(links.linkage).clearance(start) >= LEAST_BEND).all():
         raise ConfigurationError(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from devices.arm.body import ArmBody
+from devices.arm.body import PLACE, ArmBody
 from devices.arm.motors.settings import Demands, DriveGains, OdriveSettings
 from devices.arm.sensors.force_sensor import STANDARD_GRAVITY, ForceSensor, SensorSettings, Wire
 from devices.arm.sensors.optoforce import OptoForceSettings, OptoForceWire
@@ -63,9 +63,7 @@ class ArmSettings(RunSettings):
     """Settings of the arm, in addition to `RunSettings`; its parts have separate tables."""
 
     arm: Any = unrestricted(None, "a table", doc="the arm, see below; for a real arm, its model")
-    motors: Any = unrestricted(
-        None, "a table", doc="the drive and its motors, see below; by default with the reduction of the arm"
-    )
+    motors: Any = unrestricted(None, "a table", doc="drive and motors, see below; by default with the arm's reduction")
     sensor: Any = unrestricted(
         None, "a table with a name", doc="force sensor, see below; by default with the handle and gravity of the arm"
     )
@@ -74,9 +72,7 @@ class ArmSettings(RunSettings):
     half_height: float = bounded(0.15, minimum=0.01, maximum=2.0, unit="m", doc="half of the height of the workspace")
     force_range: float = bounded(50.0, above=0.0, maximum=10_000.0, unit="N", doc="largest force the sensor measures")
     max_speed: float = bounded(0.5, above=0.0, maximum=5.0, unit="m/s", doc="largest speed of the end effector")
-    max_acceleration: float = bounded(
-        20.0, above=0.0, maximum=500.0, unit="m/s^2", doc="largest acceleration of the end effector"
-    )
+    max_acceleration: float = bounded(20.0, above=0.0, maximum=500.0, unit="m/s^2", doc="its largest acceleration")
     max_following_error: float = bounded(
         0.02, above=0.0, maximum=1000.0, unit="m", doc="largest distance from the reference; 1000 to disable this limit"
     )
@@ -93,21 +89,13 @@ class ArmSettings(RunSettings):
     servo_damping_ratio: float = bounded(
         1.0, above=0.0, maximum=100.0, doc="damping ratio of the position servo, measured in the same way"
     )
-    at_home: bool = flag(
-        False, doc="whether you hold the end effector at its home; needed for encoders that lose their zero"
-    )
-    home_x: float = bounded(
-        0.0, minimum=-10.0, maximum=10.0, unit="m", doc="x of that home, in the coordinates of the device"
-    )
-    home_y: float = bounded(
-        0.0, minimum=-10.0, maximum=10.0, unit="m", doc="y of that home, in the coordinates of the device"
-    )
+    at_home: bool = flag(False, doc="whether you hold the end effector at its home; for encoders that lose their zero")
+    home_x: float = bounded(0.0, **PLACE, doc="x of that home, in the coordinates of the device")
+    home_y: float = bounded(0.0, **PLACE, doc="y of that home, in the coordinates of the device")
     homing_timeout: float = bounded(
         30.0, minimum=0.1, maximum=600.0, unit="s", doc="time to bring the end effector into the workspace"
     )
-    tare: bool = flag(
-        True, doc="whether the force sensor is tared before the motors are armed, with the handle released"
-    )
+    tare: bool = flag(True, doc="whether the force sensor is tared before motors are armed, with the handle released")
 
     def __post_init__(self) -> None:
         check(self, "device")

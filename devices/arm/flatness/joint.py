@@ -297,21 +297,15 @@ def servo_torque(c: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any) -> Any:
 class FeedForwardServo:
     """Feed-forward with feedback of link position and motor velocity (Fig. 4, (16) to (18))."""
 
-    feed_forward: str = choice(
-        "elastic", _FEEDS, doc="model of the feed-forward: elastic (FB-FF, (20)), rigid (R-FF, (27)) or none"
-    )
+    feed_forward: str = choice("elastic", _FEEDS, doc="elastic (FB-FF, (20)), rigid (R-FF, (27)) or none")
     feedback: str = choice(
         "model-based",
         _FEEDBACKS,
         doc="reference of the motor's velocity: model-based, as the elastic joint demands, (25), which a rigid "
         "feed-forward knows nothing of; conventional, as a rigid joint would demand, u q'; or none",
     )
-    position_gain: float = bounded(
-        20.0, minimum=0.0, unit="1/s", doc="K_P, velocity asked of the link per error of its angle"
-    )
-    velocity_gain: float = bounded(
-        0.015, minimum=0.0, unit="N m s/rad", doc="K_V, motor torque per error of the velocity, at the motor"
-    )
+    position_gain: float = bounded(20.0, minimum=0.0, unit="1/s", doc="K_P, link velocity per error of its angle")
+    velocity_gain: float = bounded(0.015, minimum=0.0, unit="N m s/rad", doc="K_V, motor torque per error of its speed")
 
     def __post_init__(self) -> None:
         check(self, "servo")

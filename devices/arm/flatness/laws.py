@@ -175,9 +175,7 @@ class SmoothCoulomb(SmoothFriction):
 
     coulomb: float = bounded(minimum=0.0, unit="N m", doc="dry friction f_c")
     viscosity: float = bounded(minimum=0.0, unit="N m s/rad", doc="viscosity f_v")
-    smoothness: float = bounded(
-        above=0.0, unit="s/rad", doc="steepness s_F at rest; the larger, the closer to dry friction"
-    )
+    smoothness: float = bounded(above=0.0, unit="s/rad", doc="steepness s_F at rest; larger is closer to dry friction")
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
@@ -371,9 +369,7 @@ class SmoothBacklash(Stiffness):
     backlash: float = bounded(
         minimum=0.0, unit="rad", doc="half the play phi, lost motion included; with 0 the gearbox is a linear spring"
     )
-    smoothness: float = bounded(
-        1.0, above=0.0, unit="1/(N m)", doc="s, how soon a torque takes up the play: about 4/s do"
-    )
+    smoothness: float = bounded(1.0, above=0.0, unit="1/(N m)", doc="s: a torque of about 4/s takes up the play")
 
 
 @documented

@@ -112,6 +112,10 @@ COUPLINGS = {"rigid": RIGID, "impact": IMPACT, "elastic": ELASTIC}
 """Couplings between rotor and joint by the name used in settings."""
 
 
+_RATE: dict[str, Any] = {"minimum": 0.0, "maximum": 1e12}
+_UPTO_1: dict[str, Any] = {"minimum": 0.0, "maximum": 1.0}
+
+
 @documented
 @dataclass(frozen=True)
 class Motor:
@@ -154,25 +158,17 @@ class Drive:
     motor: Motor = field(default_factory=Motor)
     ratio: float = bounded(1.0, above=0.0, maximum=1e4, doc="reduction: turns of the rotor per turn of the joint")
     coupling: str = choice("rigid", COUPLINGS, doc="coupling of rotor and joint")
-    backlash: float = bounded(
-        0.0, minimum=0.0, maximum=1.0, unit="rad", doc="width of the gap, at the joint; for impact and elastic"
-    )
+    backlash: float = bounded(0.0, **_UPTO_1, unit="rad", doc="width of the gap, at the joint; for impact and elastic")
     restitution: float = bounded(
-        0.0, minimum=0.0, maximum=1.0, doc="restitution of an impact: 0 for inelastic collisions, 1 for elastic ones"
+        0.0, **_UPTO_1, doc="restitution of an impact: 0 for inelastic, 1 for elastic collisions"
     )
-    stiffness: float = bounded(
-        0.0, minimum=0.0, maximum=1e12, unit="N m/rad", doc="stiffness of the elastic coupling, seen at the joint"
-    )
-    damping: float = bounded(
-        0.0, minimum=0.0, maximum=1e12, unit="N m s/rad", doc="damping of the elastic coupling, seen at the joint"
-    )
+    stiffness: float = bounded(0.0, **_RATE, unit="N m/rad", doc="stiffness of the elastic coupling, at the joint")
+    damping: float = bounded(0.0, **_RATE, unit="N m s/rad", doc="damping of the elastic coupling, at the joint")
     gear: Stiffness | None = None
     friction: Law | None = None
     backward_friction: Law | None = None
     encoder: str = choice("joint", ("joint", "motor"), doc="what the encoder is mounted on")
-    resolution: float = bounded(
-        0.0, minimum=0.0, maximum=1.0, unit="rad", doc="step of the encoder where it is mounted; 0 for none"
-    )
+    resolution: float = bounded(0.0, **_UPTO_1, unit="rad", doc="step of the encoder where it is mounted; 0 for none")
 
     def __post_init__(self) -> None:
         check(self, "drive")
@@ -187,12 +183,6 @@ class Drive:
             raise ConfigurationError(
                 f"drive.backlash = {self.backlash!r}: a rigid coupling has none; choose impact or elastic."
             )
-
-    @property
-    def rubs(self) -> bool:
-        """Whether joint or rotor has friction."""
-        laws = self.friction, self.backward_friction, self.motor.friction, self.motor.backward_friction
-        return any(law is not None for law in laws)
 
     def twist(self, torque: float) -> float:
         """Return the twist of the coupling under `torque` [N m], seen at the joint [rad]."""

@@ -96,14 +96,6 @@ def coriolis_of_bars(s: Any, q1: float, q2: float, w1: float, w2: float) -> tupl
     return c11, c12, c21, c22
 
 
-@kernel
-def gravity_of_bars(s: Any, q1: float, q2: float) -> tuple[float, float]:
-    """Return the gravity torques G [N m], which hold the linkage (gravity compensation)."""
-    _, _, yx, yy = jacobian_of_bars(s.linkage, q1, q2)
-    left = s.moments[0] * math.cos(q1 + s.linkage.offsets[0]) + s.end_weight * yx
-    return left, s.moments[1] * math.cos(q2 + s.linkage.offsets[1]) + s.end_weight * yy
-
-
 LINKS = np.dtype(
     [
         ("linkage", LINKAGE),
@@ -166,7 +158,9 @@ def centrifugal(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[flo
 def gravity(s: Any, q1: float, q2: float) -> tuple[float, float]:
     """Return the gravity torques G [N m], which hold the arm (gravity compensation); (2c)."""
     if s.linkage.kind == FIVE_BAR:
-        return gravity_of_bars(s, q1, q2)
+        _, _, yx, yy = jacobian_of_bars(s.linkage, q1, q2)
+        left = s.moments[0] * math.cos(q1 + s.linkage.offsets[0]) + s.end_weight * yx
+        return left, s.moments[1] * math.cos(q2 + s.linkage.offsets[1]) + s.end_weight * yy
     p1, p2 = directions(s.linkage, q1, q2)
     inner, outer = s.moments[0] * math.cos(p1), s.moments[1] * math.cos(p2)
     return (inner, outer) if s.linkage.kind == ABSOLUTE else (inner + outer, outer)
@@ -205,6 +199,11 @@ def _fill_terms(links: Rows, q: Any, w: Any, results: Rows) -> None:
         r.position[0], r.position[1] = position(s.linkage, q1, q2)
         r.jacobian[0, 0], r.jacobian[0, 1], r.jacobian[1, 0], r.jacobian[1, 1] = jacobian(s.linkage, q1, q2)
         r.turning[0], r.turning[1] = turning_acceleration(s.linkage, q1, q2, w1, w2)
+
+
+_INERTIA: dict[str, Any] = {"minimum": 0.0, "maximum": 1e6, "unit": "kg m^2"}
+_GRAVITY: dict[str, Any] = {"minimum": 0.0, "maximum": 100.0, "unit": "m/s^2"}
+_PART: dict[str, Any] = {"minimum": -2.0, "maximum": 2.0}
 
 
 class Links(ABC):
@@ -268,28 +267,14 @@ class TwoLinks(Links):
     length_2: float = bounded(0.8, above=0.0, maximum=10.0, unit="m", doc="length of the outer link")
     mass_1: float = bounded(0.5, minimum=0.0, maximum=1e4, unit="kg", doc="mass of the inner link")
     mass_2: float = bounded(6.25, minimum=0.0, maximum=1e4, unit="kg", doc="mass of the outer link")
-    centre_1: float = bounded(
-        1.0, minimum=-2.0, maximum=2.0, doc="centre of mass of the inner link, as a part of its length; 1 at its end"
-    )
-    centre_2: float = bounded(
-        1.0, minimum=-2.0, maximum=2.0, doc="centre of mass of the outer link, as a part of its length; 1 at its end"
-    )
-    inertia_1: float = bounded(
-        0.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="moment of inertia of the inner link about its centre of mass"
-    )
-    inertia_2: float = bounded(
-        0.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="moment of inertia of the outer link about its centre of mass"
-    )
-    joint_inertia_1: float = bounded(
-        4.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="further inertia at the first joint, such as gears"
-    )
-    joint_inertia_2: float = bounded(4.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="likewise with the second joint")
-    gravity: float = bounded(
-        9.81, minimum=0.0, maximum=100.0, unit="m/s^2", doc="gravity along -y; 0 for an arm in a horizontal plane"
-    )
-    absolute: bool = flag(
-        False, doc="whether the joint angles are those of the links against the base (motors on the base)"
-    )
+    centre_1: float = bounded(1.0, **_PART, doc="centre of mass of the inner link, as part of its length; 1 at its end")
+    centre_2: float = bounded(1.0, **_PART, doc="centre of mass of the outer link, as part of its length; 1 at its end")
+    inertia_1: float = bounded(0.0, **_INERTIA, doc="moment of inertia of the inner link about its centre of mass")
+    inertia_2: float = bounded(0.0, **_INERTIA, doc="moment of inertia of the outer link about its centre of mass")
+    joint_inertia_1: float = bounded(4.0, **_INERTIA, doc="further inertia at the first joint, such as gears")
+    joint_inertia_2: float = bounded(4.0, **_INERTIA, doc="likewise with the second joint")
+    gravity: float = bounded(9.81, **_GRAVITY, doc="gravity along -y; 0 for an arm in a horizontal plane")
+    absolute: bool = flag(False, doc="whether the joint angles are the links' against the base (motors on the base)")
 
     def __post_init__(self) -> None:
         check(self, "links")
@@ -326,8 +311,6 @@ class TwoLinks(Links):
 
 Four = tuple[float, float, float, float]
 
-_LARGEST = 1e6
-
 
 @documented
 @dataclass(frozen=True)
@@ -358,16 +341,10 @@ class FiveBarLinks(Links):
     inertias: Four = unrestricted(
         (0.0, 0.0, 0.0, 0.0), "four moments of inertia [kg m^2]", doc="of each link about its centre of mass"
     )
-    tip_mass: float = bounded(0.0, minimum=0.0, maximum=_LARGEST, unit="kg", doc="mass at the end effector")
-    joint_inertia_1: float = bounded(
-        0.0, minimum=0.0, maximum=_LARGEST, unit="kg m^2", doc="further inertia at the left motor, such as gears"
-    )
-    joint_inertia_2: float = bounded(
-        0.0, minimum=0.0, maximum=_LARGEST, unit="kg m^2", doc="likewise, at the right motor"
-    )
-    gravity: float = bounded(
-        9.81, minimum=0.0, maximum=100.0, unit="m/s^2", doc="gravity along -y; 0 for a linkage in a horizontal plane"
-    )
+    tip_mass: float = bounded(0.0, minimum=0.0, maximum=1e6, unit="kg", doc="mass at the end effector")
+    joint_inertia_1: float = bounded(0.0, **_INERTIA, doc="further inertia at the left motor, such as gears")
+    joint_inertia_2: float = bounded(0.0, **_INERTIA, doc="likewise, at the right motor")
+    gravity: float = bounded(9.81, **_GRAVITY, doc="gravity along -y; 0 for a linkage in a horizontal plane")
 
     def __post_init__(self) -> None:
         check(self, "links")

@@ -34,7 +34,7 @@ class Surface:
     """
 
     mass: float = bounded(
-        0.0, minimum=0.0, maximum=1e6, unit="kg", doc="mass M of F = M x'' + B x' + K x; all 0 for no surface"
+        0.0, minimum=0.0, maximum=1e6, unit="kg", doc="M of F = M x'' + B x' + K x; all 0: no surface"
     )
     damping: float = bounded(0.0, minimum=0.0, maximum=1e9, unit="N s/m", doc="damping B of the surface")
     stiffness: float = bounded(0.0, minimum=0.0, maximum=1e12, unit="N/m", doc="stiffness K of the surface")

@@ -91,7 +91,7 @@ class OdriveSettings:
     node_1: int = bounded(0, minimum=0, maximum=63, doc="with can: node of the first motor")
     node_2: int = bounded(1, minimum=0, maximum=63, doc="with can: node of the second motor")
     clear_errors: bool = flag(
-        False, doc="whether to clear errors of an earlier run in the drive; an expired watchdog is always cleared"
+        False, doc="whether to clear errors of earlier runs; expired watchdogs are always cleared"
     )
 
     def __post_init__(self) -> None:

@@ -43,18 +43,16 @@ MOUNTING = np.dtype(
 
 
 @kernel
-def turn_to_world(m: Any, orientation: Any, to_world: Any) -> None:
-    """Compute `to_world`, (3, 3), the rotation from sensor to world axes; `orientation` is the flange's."""
+def turn_to_world(m: Any, orientation: Any, to_world: Any, gravity: Any) -> None:
+    """Compute `to_world`, (3, 3), the rotation from sensor to world axes, and `gravity`, (3,), in sensor axes [m/s^2].
+
+    `orientation` is the orientation of the flange.
+    """
     for i in range(3):
         for j in range(3):
             to_world[i, j] = 0.0
             for k in range(3):
                 to_world[i, j] += orientation[i, k] * m.on_flange[k, j]
-
-
-@kernel
-def gravity_in_sensor(m: Any, to_world: Any, gravity: Any) -> None:
-    """Compute `gravity`, (3,), in sensor axes [m/s^2]."""
     for i in range(3):
         gravity[i] = to_world[0, i] * m.gravity[0] + to_world[1, i] * m.gravity[1] + to_world[2, i] * m.gravity[2]
 
@@ -77,8 +75,7 @@ def wrench_of_hand(m: Any, to_world: Any, gravity: Any, measured: Any, wrench: A
 def hand_wrench(mountings: Any, orientation: Any, measured: Any, to_world: Any, gravity: Any, wrench: Any) -> None:
     """Compute `to_world`, `gravity` and `wrench`, for the (1,) array `mountings`."""
     m = mountings[0]
-    turn_to_world(m, orientation, to_world)
-    gravity_in_sensor(m, to_world, gravity)
+    turn_to_world(m, orientation, to_world, gravity)
     wrench_of_hand(m, to_world, gravity, measured, wrench)
 
 
@@ -100,12 +97,8 @@ class SensorSettings:
     handle_centre: Any = unrestricted(
         (0.0, 0.0, 0.0), "three lengths in m", doc="centre of that mass, in the sensor's axes from its origin"
     )
-    gravity: Any = unrestricted(
-        (0.0, 0.0, -STANDARD_GRAVITY), "three numbers in m/s^2", doc="gravity in the axes of the world"
-    )
-    patience: float = bounded(
-        0.05, minimum=5e-3, maximum=1.0, unit="s", doc="time without a valid force after which the sensor has failed"
-    )
+    gravity: Any = unrestricted((0.0, 0.0, -STANDARD_GRAVITY), "three numbers in m/s^2", doc="gravity in world axes")
+    patience: float = bounded(0.05, minimum=5e-3, maximum=1.0, unit="s", doc="longest time without a valid force")
     tare_samples: int = bounded(200, minimum=10, maximum=10_000, doc="number of measurements of a tare")
     tare_spread: float = bounded(
         2.0,
@@ -298,8 +291,7 @@ def take_reading(q: Any, instant: float, orientation: Any) -> bool:
     flange.
     """
     m = record_at(q.mounting, MOUNTING)
-    turn_to_world(m, orientation, q.to_world)
-    gravity_in_sensor(m, q.to_world, q.gravity)
+    turn_to_world(m, orientation, q.to_world, q.gravity)
     if copy_latest(q.readings, q.latest):
         q.usable = q.latest[0]
         if q.latest[1] == 0.0:

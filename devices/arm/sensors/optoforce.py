@@ -72,15 +72,15 @@ class Decoder:
 
     def feed(self, data: bytes) -> list[Frame | Acknowledgement]:
         """Append data; return the frames that are complete now, in order."""
-        own = self._bytes
+        own, tally = self._bytes, self.tally
         own += data
         found: list[Frame | Acknowledgement] = []
         at = 0
         while (length := self._length(at)) is not None:
             end = at + length - 2
             if length == 0 or sum(own[at:end]) % _WRAP != own[end] << 8 | own[end + 1]:
-                self.tally["damaged"] += length > 0
-                self.tally["skipped"] += 1
+                tally["damaged"] += length > 0
+                tally["skipped"] += 1
                 at += 1
                 continue
             start, data = bytes(own[at : at + 4]), bytes(own[at + 4 : end])
@@ -88,7 +88,16 @@ class Decoder:
                 found.append(Acknowledgement(data[0]))
             else:
                 number, status, *counts = struct.unpack(f">HH{_VALUES[start]}h", data)
-                self._count(number)
+                tally["received"] += 1
+                ahead = 1 if self._last is None else (number - self._last) % _WRAP  # numbers have 16 bits and wrap
+                self._last = number
+                if ahead == 0:
+                    tally["duplicated"] += 1
+                elif ahead >= _HALF:  # bytes on a cable arrive in order: the sensor has restarted
+                    tally["restarted"] += 1
+                else:
+                    tally["gaps"] += ahead > 1
+                    tally["lost"] += ahead - 1
                 found.append(Frame(number, status, tuple(counts)))
             at += length
         del own[:at]
@@ -103,20 +112,6 @@ class Decoder:
             return 0 if possible else None
         length = _LENGTHS.get(start, 0)
         return length if len(own) - at >= length else None
-
-    def _count(self, number: int) -> None:
-        """Count a frame with this `number`, which has 16 bits and wraps."""
-        tally = self.tally
-        tally["received"] += 1
-        ahead = 1 if self._last is None else (number - self._last) % _WRAP
-        self._last = number
-        if ahead == 0:
-            tally["duplicated"] += 1
-        elif ahead >= _HALF:  # bytes on a cable arrive in order: the sensor has restarted
-            tally["restarted"] += 1
-        elif ahead > 1:
-            tally["gaps"] += 1
-            tally["lost"] += ahead - 1
 
 
 def configuration(speed: int, cutoff: int, zero: int) -> bytes:
@@ -173,9 +168,7 @@ _PORT = "device.sensor.port"
 class OptoForceSettings(SensorSettings):
     """Settings of an OptoForce sensor."""
 
-    port: str = string(
-        "", allowed="a serial port such as /dev/ttyACM0", doc="serial port; empty to search for the sensor"
-    )
+    port: str = string("", allowed="a serial port such as /dev/ttyACM0", doc="serial port; empty to search for it")
     sensitivity: Any = unrestricted(
         None,
         "one pair [counts, load] for each of 3 or 6 axes",

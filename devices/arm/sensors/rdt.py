@@ -408,9 +408,7 @@ class AtiSettings(RdtSettings):
 
     web_port: int = bounded(80, minimum=1, maximum=65535, doc="port of the sensor's web pages")
     rate: int = bounded(1000, minimum=100, maximum=7000, unit="Hz", doc="records per second")
-    filter: float = bounded(
-        0.0, minimum=0.0, unit="Hz", doc="cut-off frequency of the sensor's low-pass filter, 0 for none"
-    )
+    filter: float = bounded(0.0, minimum=0.0, unit="Hz", doc="cut-off of the sensor's low-pass filter, 0 for none")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -544,9 +542,7 @@ class OnRobotSettings(RdtSettings):
     """Settings of an OnRobot HEX."""
 
     rate: int = bounded(1000, minimum=100, maximum=1000, unit="Hz", doc="records per second; a divisor of 1000")
-    filter: float = bounded(
-        500.0, minimum=0.0, unit="Hz", doc="cut-off frequency of the sensor's low-pass filter, 0 for none"
-    )
+    filter: float = bounded(500.0, minimum=0.0, unit="Hz", doc="cut-off of the sensor's low-pass filter, 0 for none")
 
     def __post_init__(self) -> None:
         super().__post_init__()

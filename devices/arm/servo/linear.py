@@ -20,7 +20,6 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +107,7 @@ def _mechanism(body: ArmBody, grip: Grip, tick: float, step: float, pose: Pair) 
 
 
 _Motion = tuple[Array, Array, Array, Array, Array]  # of a joint's reference: angle and four derivatives
+_Hand = tuple[Array, Array, Array]  # torques of the hand on both joints, their rates and second derivatives, (2, n)
 _Load = tuple[Array, Array, Array]  # of a link besides its inertia and friction: torque and two derivatives
 
 
@@ -124,10 +124,8 @@ class LinearReference:
         Inertia of its link in the present pose [kg m^2].
     torque : float
         Torque in the gearbox [N m].
-    chain : (1,) structured array
-        With `CHAIN_FIELDS`.
-    period : float
-        Period of the steps [s].
+    period, tick : float
+        Periods of the steps and of the commands [s].
     memory : int
         Number of state variables of the feedback.
 
@@ -145,10 +143,12 @@ class LinearReference:
         joint: ElasticJoint,
         inertia: float,
         torque: float,
-        chain: Any,
         period: float,
+        tick: float,
         memory: int = 0,
     ) -> None:
+        chain = np.zeros(1, CHAIN_FIELDS)
+        fill_chain(chain, settings.reference_frequency, period, tick)
         self._settings, self._chain, self._period, self._memory = settings, chain[0], period, memory
         self._inertia, self._rotor = inertia, joint.motor_inertia * joint.gear_ratio**2
         self._slope = float(joint.friction.derivatives(_STEADY)[1])
@@ -203,14 +203,14 @@ class LinearServo(LinearReference):
         Inertia of its link at home, which determines the gains, and in the present pose [kg m^2].
     torque : float
         Torque in the gearbox [N m].
-    chain : (1,) structured array
-        With `CHAIN_FIELDS`.
+    tick : float
+        Period of the commands [s].
     """
 
     def __init__(
-        self, settings: ServoSettings, encoder: str, joint: ElasticJoint, inertias: Pair, torque: float, chain: Any
+        self, settings: ServoSettings, encoder: str, joint: ElasticJoint, inertias: Pair, torque: float, tick: float
     ) -> None:
-        super().__init__(settings, joint, inertias[1], torque, chain, settings.period, memory_size(settings))
+        super().__init__(settings, joint, inertias[1], torque, settings.period, tick, memory_size(settings))
         plant = TwoMasses.of(joint, inertias[0], settings.period, torque=LOADED, drag=0.0)
         here = TwoMasses.of(joint, inertias[1], settings.period, torque=torque, drag=0.0)
         self._feedback = feedback(settings, here, gains(settings, plant.total))
@@ -231,42 +231,26 @@ class LinearServo(LinearReference):
         return feed_forward + torque
 
 
-class KnownHand:
-    """Estimates of the hand's torques on the joints: values, rates and second derivatives, (2, n) each.
+def _known_hand(settings: ServoSettings, rows: Array, hand: Array, period: float) -> _Hand:
+    """Return the servo's estimates of the hand's torques on the joints after a step.
 
-    Parameters
-    ----------
-    settings : ServoSettings
-        Whether the law uses the hand's torques, and the filter.
-    rows : (4, n) array
-        State, values and rates, modified in place.
-    period : float
-        Period of the steps [s].
+    They are filtered by two poles, implicit. The rows of values and rates, (4, n), are modified in place.
     """
-
-    def __init__(self, settings: ServoSettings, rows: Array, period: float) -> None:
-        self._knows, self._pole = settings.knows_hand, 2.0 * math.pi * settings.hand_filter
-        self.torques, self.rates, self._period = rows[:2], rows[2:], period
-        self.accelerations = np.zeros_like(self.rates)
-
-    def step(self, hand: Array) -> None:
-        """Filter the hand's torques for the next step: two poles, implicit."""
-        if not self._knows:
-            return
-        T, b, before = self._period, self._pole, self.rates.copy()
-        self.rates[:] = (before + T * b * b * (hand - self.torques)) / (1.0 + T * b * (2.0 + T * b))
-        self.torques += T * self.rates
-        self.accelerations = (self.rates - before) / T
+    torques, rates, before = rows[:2], rows[2:], rows[2:].copy()
+    if settings.knows_hand:
+        T, b = period, 2.0 * math.pi * settings.hand_filter
+        rates[:] = (before + T * b * b * (hand - torques)) / (1.0 + T * b * (2.0 + T * b))
+        torques += T * rates
+    return torques, rates, (rates - before) / period
 
 
-def _loads(
-    joints: Sequence[LinearReference], motions: Sequence[_Motion], between: float, hand: KnownHand
-) -> list[_Load]:
+def _loads(joints: Sequence[LinearReference], motions: Sequence[_Motion], between: float, hand: _Hand) -> list[_Load]:
     """Return the modelled loads of both links: coupling `between` them [kg m^2], and the hand."""
     loads: list[_Load] = []
+    torques, rates, accelerations = hand
     for i, joint in enumerate(joints):
         (_, _, q2, q3, q4), h = motions[1 - i], between if joint.feeds else 0.0
-        loads.append((h * q2 - hand.torques[i], h * q3 - hand.rates[i], h * q4 - hand.accelerations[i]))
+        loads.append((h * q2 - torques[i], h * q3 - rates[i], h * q4 - accelerations[i]))
     return loads
 
 
@@ -301,20 +285,20 @@ class ServoedArm:
         body, settings = self.body, self.settings
         count = max(round(tick / settings.period), 1)
         jacobian, moved, measured = _mechanism(body, grip, tick, tick / count, pose)
-        chain, inertia_matrix = _chain(settings, settings.period, tick), self._inertia(pose)
+        inertia_matrix = self._inertia(pose)
         joints = [
-            LinearServo(settings, body.encoder, joint, (float(home), float(here)), body.kinetic_friction, chain)
+            LinearServo(settings, body.encoder, joint, (float(home), float(here)), body.kinetic_friction, tick)
             for joint, home, here in zip(
                 self.joints, np.diag(self._inertia(body.linkage.home)), np.diag(inertia_matrix), strict=True
             )
         ]
         x, force, blocks = _rows(measured, joints, PLANT + 8)
-        size, hand = len(x), KnownHand(settings, x[12:16], settings.period)
+        size = len(x)
         pushed = jacobian.T @ force @ x
         before, after = x[10:12].copy(), np.eye(2, size + 2, size)
         x[8:10], x[10:12] = jacobian @ x[2:4], after
         for step in range(count):
-            hand.step(pushed)
+            hand = _known_hand(settings, x[12:16], pushed, settings.period)
             commands = before + step / count * (after - before)
             motions = [joint.refer(b, c, step) for joint, b, c in zip(joints, blocks, commands, strict=True)]
             loads = _loads(joints, motions, float(inertia_matrix[0, 1]), hand)
@@ -357,9 +341,9 @@ class DrivenArm(ServoedArm):
         count = max(round(tick * RATE), 1)
         period, delay = tick / count, min(self.delay, _LONGEST)
         jacobian, moved, measured = _mechanism(body, grip, tick, period, pose)
-        chain, inertia_matrix = _chain(settings, tick, tick), self._inertia(pose)
+        inertia_matrix = self._inertia(pose)
         joints = [
-            LinearReference(settings, joint, float(inertia), body.kinetic_friction, chain, tick)
+            LinearReference(settings, joint, float(inertia), body.kinetic_friction, tick, tick)
             for joint, inertia in zip(self.joints, np.diag(inertia_matrix), strict=True)
         ]
         # from a torque per turn at a motor to a torque per radian at the joint
@@ -368,8 +352,7 @@ class DrivenArm(ServoedArm):
         own, late = PLANT + 2 + 6 + 4, math.ceil(delay / tick - 1e-9)
         past = own + 6 * late  # a command: angles, speeds and torques of both motors, seen at the joints
         x, force, blocks = _rows(measured, joints, past)
-        size, hand = len(x), KnownHand(settings, x[own - 4 : own], tick)
-        hand.step(jacobian.T @ force @ x)
+        size, hand = len(x), _known_hand(settings, x[own - 4 : own], jacobian.T @ force @ x, tick)
         commands = np.eye(2, size + 2, size)
         motions = [joint.refer(rows, c, 0) for joint, rows, c in zip(joints, blocks, commands, strict=True)]
         loads = _loads(joints, motions, float(inertia_matrix[0, 1]), hand)
@@ -391,12 +374,6 @@ class DrivenArm(ServoedArm):
             x[:PLANT] = moved @ np.vstack((x[:PLANT], torques))
         x[own:past] = arrived[: 6 * late]
         return SampledArm(x[:, :size], x[:, size:] @ np.linalg.inv(jacobian), force, tick)
-
-
-def _chain(settings: ServoSettings, period: float, tick: float) -> NDArray[Any]:
-    chain = np.zeros(1, CHAIN_FIELDS)
-    fill_chain(chain, settings.reference_frequency, period, tick)
-    return chain
 
 
 def _rows(measured: Array, joints: Sequence[LinearReference], own: int) -> tuple[Array, Array, list[Array]]:

@@ -291,14 +291,6 @@ def _law(settings: ServoSettings, joint: ElasticJoint, own: Gains) -> ServoLaw:
     return FeedForwardServo(feed, feedback, own.position / own.velocity, own.velocity / joint.gear_ratio**2)
 
 
-def _breakaway(joint: ElasticJoint) -> float:
-    """Return the maximum dry friction of a joint near rest [N m], which holds it against the servo."""
-    speeds = np.geomspace(1e-6, 1.0, 200)
-    viscosity = float(joint.friction.derivatives(speeds[-1])[1])
-    dry = joint.friction(np.concatenate((speeds, -speeds))) - viscosity * np.concatenate((speeds, -speeds))
-    return float(abs(dry).max())
-
-
 def _model(
     settings: ServoSettings, links: Links, period: float, tick: float, placed: PlacedLinkage | None
 ) -> NDArray[Any]:
@@ -366,6 +358,8 @@ def new_servo(
     record["resumption"] = settings.resume_time / (settings.resume_time + settings.period)
     record["count"], record["weights"][0, : len(fir)] = len(fir), fir
     inertias = np.diag(links.terms(pose, placed=placed)["inertia"][0]).tolist()
+    speeds = np.geomspace(1e-6, 1.0, 200)  # near rest, where dry friction holds a joint against the servo
+    speeds = np.concatenate((speeds, -speeds))
     for i, (joint, inertia) in enumerate(zip(joints, inertias, strict=True)):
         require_stable(settings, joint, inertia, encoders, i + 1)
         plant = TwoMasses.of(joint, inertia, settings.period, torque=LOADED, drag=0.0)
@@ -374,7 +368,8 @@ def new_servo(
         axis["control"], axis["friction"] = _law(settings, joint, own).record(model)[0], joint.friction.record[0]
         axis["integral_gain"], axis["trim_share"] = own.integral, trim_share(settings, own)
         axis["fractional_gain"], axis["proportional"] = own.fractional, own.proportional
-        dry = _breakaway(joint)
+        viscosity = float(joint.friction.derivatives(1.0)[1])
+        dry = float(abs(joint.friction(speeds) - viscosity * speeds).max())
         axis["rest_band"] = 2.0 * (resolution[i] + dry / stiffness(settings, plant))
         axis["yield_band"] = axis["rest_band"] + float(joint.stiffness.twist(dry))
         axis["calm_band"], axis["torque_limit"] = _FLICKER * resolution[i], torque_limit[i]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from devices.arm.servo.fractional import MAX_ORDER
 from haptics.errors import ConfigurationError
@@ -25,6 +26,9 @@ MAX_TERMS = 63
 """Maximum number of past samples of the fractional law, without the present sample."""
 
 
+_GAIN: dict[str, Any] = {"minimum": 0.0, "maximum": 1e9}
+
+
 @documented
 @dataclass(frozen=True)
 class ServoSettings:
@@ -43,9 +47,7 @@ class ServoSettings:
         unit="Hz",
         doc="determines the gains; for linearising its four poles, for fractional the frequency of unit loop gain",
     )
-    damping_ratio: float = bounded(
-        1.0, minimum=0.2, maximum=5.0, doc="damping ratio of the two poles of joint and rotor; 1 is critical"
-    )
+    damping_ratio: float = bounded(1.0, minimum=0.2, maximum=5.0, doc="damping ratio of the poles of joint and rotor")
     integral: float = bounded(
         0.2,
         minimum=0.0,
@@ -54,31 +56,18 @@ class ServoSettings:
     )
     position_gain: float = bounded(
         0.0,
-        minimum=0.0,
-        maximum=1e9,
+        **_GAIN,
         unit="N m/rad",
         doc="above 0 the three gains replace bandwidth, damping_ratio and integral; for fractional the "
         "gain of the derivative (N m s^order/rad)",
     )
-    velocity_gain: float = bounded(
-        0.0, minimum=0.0, maximum=1e9, unit="N m s/rad", doc="velocity gain, with a position_gain"
-    )
-    integral_gain: float = bounded(
-        0.0, minimum=0.0, maximum=1e9, unit="N m/(rad s)", doc="integral gain, with a position_gain"
-    )
-    speed_filter: float = bounded(
-        300.0, above=0.0, maximum=1e5, unit="Hz", doc="cut-off of the low-pass for the speed of the error"
-    )
+    velocity_gain: float = bounded(0.0, **_GAIN, unit="N m s/rad", doc="velocity gain, with a position_gain")
+    integral_gain: float = bounded(0.0, **_GAIN, unit="N m/(rad s)", doc="integral gain, with a position_gain")
+    speed_filter: float = bounded(300.0, above=0.0, maximum=1e5, unit="Hz", doc="low-pass filter of the error's speed")
     feedback: str = choice("model-based", ("model-based", "conventional"), doc="feedback of the flatness law")
-    reference: str = choice(
-        "auto", ("auto", "smooth", "none"), doc="smooth reference with derivatives; auto: where the law needs it"
-    )
-    reference_frequency: float = bounded(
-        60.0, minimum=1.0, maximum=1e3, unit="Hz", doc="place of the four poles of that reference"
-    )
-    holds_weight: bool = flag(
-        True, doc="whether pid and fractional hold the arm against its weight; the others always do"
-    )
+    reference: str = choice("auto", ("auto", "smooth", "none"), doc="smooth reference; auto: where the law needs it")
+    reference_frequency: float = bounded(60.0, minimum=1.0, maximum=1e3, unit="Hz", doc="four poles of that reference")
+    holds_weight: bool = flag(True, doc="whether pid and fractional hold the arm against its weight; others always do")
     knows_hand: bool = flag(False, doc="whether the measured torque of the hand on the joints is fed forward as a load")
     hand_filter: float = bounded(
         10.0, above=0.0, maximum=1e3, unit="Hz", doc="cut-off of its two-pole low-pass; higher is less stable"
@@ -87,16 +76,12 @@ class ServoSettings:
         0.5, minimum=-MAX_ORDER, maximum=MAX_ORDER, doc="order of the derivative in the fractional law"
     )
     terms: int = bounded(17, minimum=0, maximum=MAX_TERMS, doc="samples of the past in the fractional law")
-    proportional: float = bounded(
-        0.0, minimum=0.0, maximum=1e9, unit="N m/rad", doc="gain of the fractional law on the error itself"
-    )
+    proportional: float = bounded(0.0, **_GAIN, unit="N m/rad", doc="gain of the fractional law on the error itself")
 
     torque_bound: float = bounded(
         60.0, above=0.0, maximum=1e6, unit="N m", doc="largest joint torque under sliding-mode, limited by the motor"
     )
-    resume_time: float = bounded(
-        0.25, minimum=1e-3, maximum=100.0, unit="s", doc="time constant of the return from that bound"
-    )
+    resume_time: float = bounded(0.25, minimum=1e-3, maximum=100.0, unit="s", doc="time constant of leaving that bound")
 
     def __post_init__(self) -> None:
         check(self, "device.servo")
