@@ -8,20 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from apps.verify import description
+from apps.verify import description, envelope
 from apps.verify.certificate import check_certificate
 from apps.verify.contact import Contact
-from apps.verify.description import Gate
 from apps.verify.energy import Controller, Ledger
-from apps.verify.envelope import (
-    EnvelopeTracker,
-    Samples,
-    check_admittance,
-    check_force_bounds,
-    check_impedance,
-    check_reference_bounds,
-    check_safe_output,
-)
 from apps.verify.findings import Findings
 from apps.verify.recorded import Recorded, Window
 
@@ -74,7 +64,7 @@ def verify(folder: Path) -> tuple[Recorded, Findings]:
         "times": (first, description.check_times),
         "permissions": (first + 1, description.check_permissions),
         "ending": (first + 2, description.check_ending),
-        "gate": (first + 3, Gate().check),
+        "gate": (first + 3, description.Gate().check),
         "physics": (first + 4, _Physics(findings, first + 4).check),
     }
     for window in run.windows():
@@ -89,18 +79,18 @@ class _Physics:
 
     def __init__(self, findings: Findings, number: int) -> None:
         self._number = number
-        self._follower: EnvelopeTracker | None = None
-        self._samples, self._contact = Samples(), Contact(findings)
+        self._follower: envelope.EnvelopeTracker | None = None
+        self._samples, self._contact = envelope.Samples(), Contact(findings)
         self._controller, self._ledger = Controller(), Ledger()
 
     def check(self, run: Window, findings: Findings) -> None:
         """Check the ticks of the next window."""
-        self._follower = self._follower or EnvelopeTracker(run.whole)
+        self._follower = self._follower or envelope.EnvelopeTracker(run.whole)
         history = self._follower.follow(run)
         with np.errstate(all="ignore"):
             findings.begin(self._number, 0)
             self._samples.check(run, findings)
-            check_safe_output(run, history, findings)
+            envelope.check_safe_output(run, history, findings)
             findings.begin(self._number, 1)
             contact = self._contact
             contact.set_window(run, history)
@@ -112,10 +102,9 @@ class _Physics:
             for stretch in stretches:
                 findings.begin(self._number, 3, stretch.segment)
                 if run.impedance:
-                    dampers = added[stretch.rows], loose[stretch.rows]
-                    check_impedance(stretch, history, dampers, findings)
+                    envelope.check_impedance(stretch, history, (added[stretch.rows], loose[stretch.rows]), findings)
                 else:
-                    check_admittance(stretch, history, findings)
+                    envelope.check_admittance(stretch, history, findings)
             findings.begin(self._number, 4)
             self._ledger.check(run, history, (contact.stored, contact.doubt), contact.walls.stiffness, findings)
-            (check_force_bounds if run.impedance else check_reference_bounds)(run, findings)
+            (envelope.check_force_bounds if run.impedance else envelope.check_reference_bounds)(run, findings)

@@ -10,18 +10,7 @@ from typing import Any
 import numpy as np
 
 from apps.verify.findings import Findings
-from apps.verify.recorded import (
-    ADMITTANCE,
-    ENDING_BIT,
-    FADE_OUT,
-    FLAGS,
-    IMPEDANCE,
-    MOTION,
-    RELEASED_BIT,
-    Flag,
-    Recorded,
-    Window,
-)
+from apps.verify.recorded import ADMITTANCE, FADE_OUT, FLAGS, IMPEDANCE, MOTION, Flag, Permission, Recorded, Window
 from haptics.errors import RecordingError
 
 _AT_ONCE = 1 << 20
@@ -282,9 +271,9 @@ def check_times(run: Window, findings: Findings) -> None:
 def check_permissions(run: Window, findings: Findings) -> None:
     """Check the dead-man's switch against the buttons, and that an ending run did not continue."""
     tick, permission = run.tick, run.column("permission").astype(np.int64)
-    released, ending = (permission & RELEASED_BIT) != 0, (permission & ENDING_BIT) != 0
+    released, ending = (permission & Permission.RELEASED) != 0, (permission & Permission.ENDING) != 0
     where, dead_man = findings.where, str(run.limit("dead_man", "none"))
-    where("permission", tick, (permission & ~(RELEASED_BIT | ENDING_BIT)) != 0, "an undefined bit is set")
+    where("permission", tick, (permission & ~(Permission.RELEASED | Permission.ENDING)) != 0, "an undefined bit is set")
     where("permission", tick, np.diff(ending, prepend=False) & ~ending, "a run that was ending went on")
     if dead_man == "none":
         where("permission", tick, released, "a dead-man's switch was released, but the run has none")
@@ -304,7 +293,7 @@ def check_ending(run: Window, findings: Findings) -> None:
     if not run.impedance:
         fading = max(fading, _ticks_in(run, float(run.limit("max_speed")) / float(run.limit("max_acceleration"))))
     begins = planned - min(fading, planned // 2)
-    ending = (run.column("permission").astype(np.int64) & ENDING_BIT) != 0
+    ending = (run.column("permission").astype(np.int64) & Permission.ENDING) != 0
     wrong = ending != (run.tick >= begins)
     findings.where("permission", run.tick, wrong, f"the planned end begins at tick {begins}, the rows say otherwise")
     findings.where("tick", run.tick, run.tick >= planned, f"the run was planned to have {planned} ticks")

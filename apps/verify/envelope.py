@@ -27,15 +27,14 @@ from apps.verify.findings import Findings
 from apps.verify.laws import NotUnderstood, law_of, length, units
 from apps.verify.recorded import (
     CLOCK_ROUNDING,
-    ENDING_BIT,
     ENVELOPE,
     EPS,
     FADE_OUT,
     FLAGS,
     MOTION,
-    RELEASED_BIT,
     UNUSABLE,
     Flag,
+    Permission,
     Recorded,
     Stretch,
     Window,
@@ -175,8 +174,8 @@ class EnvelopeTracker:
         elif self._changed and self._impedance and self._fade_in > 0.0 and share > 0.0:
             self._ease, self._held, self._held_share = 1.0, last, share  # from the present force
         self._changed = False
-        released = bool(permission & RELEASED_BIT)
-        if released or permission & ENDING_BIT:
+        released = bool(permission & Permission.RELEASED)
+        if released or permission & Permission.ENDING:
             self._gain = max(self._gain - self._T / FADE_OUT, 0.0)
         else:
             self._gain = min(self._gain + self._T / self._rise, 1.0) if self._rise > 0.0 else 1.0
@@ -431,7 +430,7 @@ def check_impedance(stretch: Stretch, history: History, added: tuple[Floats, Flo
     error = rounding(length(wanted), length(damped), length(held), length(last)) + loose
     limited = Limited(through + part * (left * held - through), error)
     limited.mark(Flag.FADE, (history.gain[rows] < 1.0) | (stretch["gate"] < 1.0) | history.eases[rows])
-    limited.mark(Flag.RELEASED, (stretch["permission"].astype(np.int64) & RELEASED_BIT) != 0)
+    limited.mark(Flag.RELEASED, (stretch["permission"].astype(np.int64) & Permission.RELEASED) != 0)
     limited.mark(Flag.PASSIVITY, damping > 0.0)
     # Rules 7 to 11.
     spent, (low, high) = _spent(stretch), _edges(run)
@@ -548,7 +547,7 @@ def check_admittance(stretch: Stretch, history: History, findings: Findings) -> 
     wanted = np.where(braking(history, rows)[:, None], share[:, None] * output, output)
     limited = Limited(wanted, rounding(length(output), length(last)) + 2.0 * velocity_blur(stretch)[:, 0])
     limited.mark(Flag.FADE, (history.gain[rows] < 1.0) | (stretch["gate"] < 1.0))
-    limited.mark(Flag.RELEASED, (stretch["permission"].astype(np.int64) & RELEASED_BIT) != 0)
+    limited.mark(Flag.RELEASED, (stretch["permission"].astype(np.int64) & Permission.RELEASED) != 0)
     limited.norm(float(run.limit("max_speed")))
     limited.slew(last, float(run.limit("max_acceleration")) * T)
     spent, edges = _spent(stretch), np.stack(_edges(run))

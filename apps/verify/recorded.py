@@ -40,8 +40,12 @@ UNUSABLE = Flag.NOT_FINITE | Flag.STALE | Flag.IMPLAUSIBLE | Flag.ASTRAY | Flag.
 ENVELOPE = UNUSABLE | Flag.PASSIVITY | Flag.RELEASED | Flag.FADE | Flag.LIMITED | Flag.SLEW
 ENVELOPE |= Flag.SPEED | Flag.ENERGY | Flag.WORKSPACE
 
-RELEASED_BIT, ENDING_BIT = 1, 2
-"""Bits of the column ``permission``."""
+
+class Permission:
+    """Bits of the column ``permission``."""
+
+    RELEASED, ENDING = 1, 2
+
 
 FADE_OUT = 8e-3
 """Duration of the fade-out [s]."""

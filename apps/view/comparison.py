@@ -8,19 +8,7 @@ from apps.shared.theme import Theme, other
 from apps.view.charts import Box, Panel, box_of
 from apps.view.feed import SAMPLE, ReplayFeed, table_of
 from apps.view.plot import Plot
-from apps.view.qt import (
-    KeyFilter,
-    QtCore,
-    QtGui,
-    QtWidgets,
-    application,
-    desktop_theme,
-    dress,
-    fit,
-    label,
-    lay_out,
-    timer,
-)
+from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress, fit, label, lay_out, run_window, timer
 from apps.view.time_plots import LedgerPanel, MotionPanel, SeriesPanel
 from apps.view.transport import Transport
 from apps.view.window import FRAME_MS, LEAST
@@ -208,7 +196,4 @@ class CompareWindow(QtWidgets.QWidget):
 
 def run(sides: tuple[Side, Side], words: str, theme: str = "auto") -> None:
     """Show two runs in a window until it is closed; `words` summarizes the comparison."""
-    app = application()
-    window = CompareWindow(sides, words, desktop_theme(theme))
-    window.show()
-    app.exec()
+    run_window(lambda colours: CompareWindow(sides, words, colours), theme)

@@ -81,6 +81,14 @@ def desktop_theme(name: str) -> Theme:
     return by_name(name, scheme == QtCore.Qt.ColorScheme.Dark)
 
 
+def run_window(build: Callable[[Theme], QtWidgets.QWidget], theme: str) -> None:
+    """Show the window that `build` makes in a theme, which may be ``auto``, until it is closed."""
+    app = application()
+    window = build(desktop_theme(theme))
+    window.show()
+    app.exec()
+
+
 _FRAME = (16, 48)
 """Allowance for the window manager's frame [pixel]."""
 

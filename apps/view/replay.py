@@ -12,20 +12,7 @@ from apps.view.charts import Panel
 from apps.view.dashboard import Dashboard
 from apps.view.feed import SAMPLE, ReplayFeed, Source, table_of
 from apps.view.overview import Overview, OverviewScan
-from apps.view.qt import (
-    KeyFilter,
-    QtCore,
-    QtGui,
-    QtWidgets,
-    application,
-    desktop_theme,
-    dress,
-    fit,
-    label,
-    lay_out,
-    px,
-    timer,
-)
+from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress, fit, label, lay_out, px, run_window, timer
 from apps.view.transport import OverviewStrip
 from apps.view.window import FRAME_MS, LEAST
 from haptics.errors import RecordingError
@@ -253,7 +240,4 @@ def run(source: Source, metadata: Mapping[str, Any], theme: str = "auto") -> Non
     RecordingError
         If there are no ticks.
     """
-    app = application()
-    window = ReplayWindow(source, metadata, desktop_theme(theme))
-    window.show()
-    app.exec()
+    run_window(lambda colours: ReplayWindow(source, metadata, colours), theme)

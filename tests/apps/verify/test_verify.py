@@ -240,7 +240,7 @@ def test_verification_imports_no_rendering_code():
 
 def test_flags_and_times_agree_with_the_program():
     assert {flag.name: int(flag) for flag in Status} == recorded.FLAGS
-    assert (recorded.RELEASED_BIT, recorded.ENDING_BIT) == (Permission.RELEASED, Permission.ENDING)
+    assert (recorded.Permission.RELEASED, recorded.Permission.ENDING) == (Permission.RELEASED, Permission.ENDING)
     assert description.GATE_TIME == GATE_TIME
 
 
