@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apps.front_ends.messages import Parameter, Start
+from apps.front_ends.messages import Parameter, SessionStarted, Start
 from apps.front_ends.run import RunInfo
 from apps.shared.display import SliderScale
 from apps.shared.theme import Theme
@@ -141,23 +141,16 @@ class SessionPanel(Panel):
         """The selected entries, by `KINDS`."""
         return {kind: box.currentText() for kind, box in self.boxes.items()}
 
-    def offer(
-        self,
-        choices: Mapping[str, tuple[str, ...]],
-        hands: tuple[str, ...],
-        laws: tuple[str, ...],
-        about: Mapping[str, Mapping[str, str]],
-        info: RunInfo,
-    ) -> None:
-        """Fill the lists and select the entries of the present run."""
-        self._choices, self._about = dict(choices), about
+    def offer(self, message: SessionStarted, info: RunInfo) -> None:
+        """Fill the lists with the choices of a session and select the entries of the present run."""
+        self._choices, self._about = dict(message.choices), message.about
         with QtCore.QSignalBlocker(self.device):
             self.device.clear()
-            self.device.addItems(list(choices))
+            self.device.addItems(list(self._choices))
             self.device.setCurrentText(info.device)
         self._offer_models(self.device.currentText())
         self.model.setCurrentText(info.model)
-        for kind, names, present in (("hand", hands, info.hand), ("law", laws, info.law)):
+        for kind, names, present in (("hand", message.hands, info.hand), ("law", message.laws, info.law)):
             self.boxes[kind].clear()
             self.boxes[kind].addItems(list(names))
             self.boxes[kind].setCurrentText(present)

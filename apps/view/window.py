@@ -338,7 +338,7 @@ class LiveWindow(QtWidgets.QWidget):
         self.setWindowTitle(f"haptics: {info.title}")
         self.dashboard.notice.hide()
         self.dashboard.configure(info)
-        self.controls.session.offer(message.choices, message.hands, message.laws, message.about, info)
+        self.controls.session.offer(message, info)
         self.controls.set_parameters(info.parameters)
         self.controls.set_running(True)
         self._space_holds = info.dead_man == "key"
