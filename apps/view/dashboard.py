@@ -6,12 +6,11 @@ import dataclasses
 import html
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PySide6 import QtSvg
 
 from apps.export.writers import Table, write_csv
-from apps.front_ends.messages import LawInForce
 from apps.front_ends.run import RunInfo
 from apps.shared.display import clock, grouped
 from apps.view.feed import Feed
@@ -23,9 +22,6 @@ from apps.view.time_plots import ContactPanel, LedgerPanel, MotionPanel, SeriesP
 from apps.view.transport import Transport
 from apps.view.xy_plots import DisplacementPanel, PlanePanel, SpectrumPanel, SpeedPanel, TimingPanel
 from haptics.records import Status
-
-if TYPE_CHECKING:
-    from haptics.scenes import Scene
 
 PLOTS: tuple[type[Plot], ...] = (
     TimingPanel,
@@ -208,19 +204,15 @@ class Places(QtWidgets.QWidget):
         for plot in self.all:
             plot.configure(info)
 
-    def show_scene(self, scene: Scene | None) -> None:
-        """Update all plots for the scene now in force."""
-        self._info = dataclasses.replace(self._info, scene=scene)
-        for plot in self.shown:
-            plot.show_scene(scene)
-            plot.show_values(self._values)
+    def change(self, **entries: Any) -> RunInfo:
+        """Update all plots for other `entries` of the data of the run, such as its scene; return the updated data.
 
-    def show_law(self, message: LawInForce) -> RunInfo:
-        """Update all plots for the law and the model now in force; return the updated data of the run."""
-        self._info = dataclasses.replace(self._info, **vars(message))
+        The values now in force become those of the data if they contain ``parameters``.
+        """
+        self._info = dataclasses.replace(self._info, **entries)
         for plot in self.shown:
-            plot.info = dataclasses.replace(plot.info, **vars(message))
-        self.show_values(self._info.values)
+            plot.change(self._info)
+        self.show_values(self._info.values if "parameters" in entries else self._values)
         return self._info
 
     def show_values(self, values: Mapping[str, float]) -> None:
@@ -506,7 +498,3 @@ class HelpWindow(QtWidgets.QDialog):
         lay_out(QtWidgets.QVBoxLayout(self), self.text, margins=(8, 8, 8, 8))
         room = parent.screen().availableGeometry()
         self.resize(min(px(640), room.width() - 40), min(px(620), room.height() - 60))
-
-
-if TYPE_CHECKING:
-    from haptics.scenes import Scene

@@ -226,17 +226,18 @@ class Lamps(QtWidgets.QWidget):
 
 
 class EnergyBar(QtWidgets.QWidget):
-    """Slim bar of the injected energy, whose full length is the limit, with a mark at the maximum of the run."""
+    """Slim bar of the injected energy with a mark at the maximum of the run.
+
+    Attributes
+    ----------
+    filled, marked : float
+        Length of the bar and position of the mark as fractions, where 1 is the limit.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.filled = self.marked = 0.0
         self.setFixedHeight(px(11))
-
-    def show_parts(self, filled: float, marked: float) -> None:
-        """Set the length of the bar and the position of the mark as fractions, where 1 is the limit."""
-        self.filled, self.marked = min(filled, 1.0), min(marked, 1.0)
-        self.update()
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:  # noqa: N802
         """Draw the bar (Qt event handler)."""
@@ -290,7 +291,8 @@ class SafetyPanel(Panel):
     def _show_energy(self, present: float, largest: float) -> None:
         limit = millijoules(self._limit)
         self.number.setText(f"energy {millijoules(present, self._limit)} of {limit}\u00a0mJ")
-        self.bar.show_parts(present / self._limit, largest / self._limit)
+        self.bar.filled, self.bar.marked = (min(energy / self._limit, 1.0) for energy in (present, largest))
+        self.bar.update()
         meaning = (
             "energy that the loop injected: what the hand got beyond the element's store; a peak fades slowly.\n"
             f"The mark: the most in this run, {millijoules(largest, self._limit)} mJ. "

@@ -42,7 +42,7 @@ WORTH_KEEPING = 4 * STEP
 MOST_MARKS = 2000
 """Maximum number of marks of each kind."""
 
-_FORMAT = 1
+_FORMAT = 2
 _LIMITS = int(Status.ENERGY | Status.SPEED | Status.WORKSPACE | Status.PASSIVITY)
 
 KINDS = {
@@ -195,18 +195,13 @@ class Overview:
 
     def save(self, folder: Path, seal: str) -> None:
         """Write the cache file for the recording with the hash `seal`. Errors of the file system are ignored."""
-        states, durations = self._states, [(one.lateness, one.tick_times) for one in self._states]
         arrays: dict[str, Any] = {
             "format": np.array([_FORMAT, len(self._table)]),
             "seal": np.frombuffer(seal.encode(), np.uint8),
             "force": self.force,
             "speed": self.speed,
             **{f"marks_{kind}": np.array(marks, np.int64).reshape(-1, 2) for kind, marks in self._marks.items()},
-            "counts": np.array([[float(getattr(one, name)) for name in _NUMBERS] for one in states]),
-            "flags": np.array([one.flags for one in states]),
-            "last": np.array([one.last for one in states]),
-            "durations": np.array([np.concatenate((one.counts, two.counts)) for one, two in durations]),
-            "maxima": np.array([(one.maximum, two.maximum) for one, two in durations]),
+            "counts": np.array([_packed(one) for one in self._states]),
         }
         unborn = folder / f".{CACHE}.{os.getpid()}"
         with contextlib.suppress(OSError):
@@ -228,7 +223,8 @@ class Overview:
                 return False
             force, speed = (_checked(arrays[name], (BINS, 2)) for name in ("force", "speed"))
             marks = {kind: _checked(arrays[f"marks_{kind}"], (-1, 2)).astype(np.int64) for kind in _IN_ROWS}
-            states = _unpacked(arrays, 1 - (-len(self._table) // STEP))
+            counts = _checked(arrays["counts"], (1 - (-len(self._table) // STEP), int(_SPLITS[-1]) + 2))
+            states = [_unpacked(row) for row in counts]
             if any(((one[:, 0] < 0) | (one[:, 0] >= len(self._table))).any() for one in marks.values()):
                 return False
         except (HapticError, KeyError, ValueError, OverflowError):
@@ -317,22 +313,24 @@ def _checked(array: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
 
 
 _NUMBERS = ("ticks", "late", "skipped", "time", "newest", "largest_energy", "_previous_tick")
+_DURATIONS = len(Durations.EDGES) - 1
+_SPLITS = np.cumsum((len(_NUMBERS), len(FLAGS), len(FLAGS), _DURATIONS, _DURATIONS))
 
 
-def _unpacked(arrays: Mapping[str, NDArray[Any]], count: int) -> list[Counts]:
-    bins = len(Durations.EDGES) - 1
-    numbers = _checked(arrays["counts"], (count, len(_NUMBERS)))
-    flags, last = (_checked(arrays[name], (count, len(FLAGS))) for name in ("flags", "last"))
-    durations, maxima = _checked(arrays["durations"], (count, 2 * bins)), _checked(arrays["maxima"], (count, 2))
-    states = []
-    for k in range(count):
-        counts = Counts()
-        one, two = counts.lateness, counts.tick_times
-        for name, value in zip(_NUMBERS, numbers[k].tolist(), strict=True):
-            setattr(counts, name, value if name in ("time", "largest_energy") else int(value))
-        counts.newest = Status(int(counts.newest) & sum(int(flag) for flag in Status))
-        counts.flags, counts.last = flags[k].astype(np.int64), last[k].astype(np.float64)
-        one.counts, two.counts = durations[k, :bins].astype(np.int64), durations[k, bins:].astype(np.int64)
-        one.maximum, two.maximum = (float(value) for value in maxima[k])
-        states.append(counts)
-    return states
+def _packed(counts: Counts) -> NDArray[np.float64]:
+    """Return counts as one vector of numbers, flags, times of flags, histograms, and maxima."""
+    durations = counts.lateness, counts.tick_times
+    numbers, maxima = [float(getattr(counts, name)) for name in _NUMBERS], [one.maximum for one in durations]
+    return np.concatenate((numbers, counts.flags, counts.last, *(one.counts for one in durations), maxima))
+
+
+def _unpacked(row: NDArray[np.float64]) -> Counts:
+    counts = Counts()
+    numbers, flags, last, *histograms, maxima = np.split(row, _SPLITS)
+    for name, value in zip(_NUMBERS, numbers.tolist(), strict=True):
+        setattr(counts, name, value if name in ("time", "largest_energy") else int(value))
+    counts.newest = Status(int(counts.newest) & sum(int(flag) for flag in Status))
+    counts.flags, counts.last = flags.astype(np.int64), last.astype(np.float64)
+    for durations, histogram, most in zip((counts.lateness, counts.tick_times), histograms, maxima, strict=True):
+        durations.counts, durations.maximum = histogram.astype(np.int64), float(most)
+    return counts

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,9 +14,6 @@ from apps.view.charts import Entry, Key, Lines, Panel, box_of, brush, dress_char
 from apps.view.feed import Feed
 from apps.view.history import Column, Floats, History
 from apps.view.qt import QtCore, QtWidgets, current_theme, pg, px, tool_button
-
-if TYPE_CHECKING:
-    from haptics.scenes import Scene
 
 Table = Mapping[str, Floats]
 """Columns of the data shown: name with unit, as in `haptics.records`, to an (n,) array."""
@@ -373,9 +369,9 @@ class Plot(Panel):
         self.apply(current_theme())
         self.switch_cursors(cursors)
 
-    def show_scene(self, scene: Scene | None) -> None:
-        """Update the plot for the scene now in force; `show_values` is called afterwards."""
-        self.info = dataclasses.replace(self.info, scene=scene)
+    def change(self, info: RunInfo) -> None:
+        """Update the plot for another scene, law or model of the same run; `show_values` is called afterwards."""
+        self.info = info
 
     def show_values(self, values: Mapping[str, float]) -> None:
         """Update the plot for the values now in force (parameter key to value)."""

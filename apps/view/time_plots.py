@@ -381,10 +381,11 @@ class ContactPanel(TimePlot):
         self._show_axes(info.scene)
         self._show_region(0)
 
-    def show_scene(self, scene: Scene | None) -> None:
+    def change(self, info: RunInfo) -> None:
         """Adapt the axes to the regions and walls of another scene."""
-        super().show_scene(scene)
-        self._show_axes(scene)
+        if info.scene is not self.info.scene:
+            self._show_axes(info.scene)
+        super().change(info)
 
     def _show_axes(self, scene: Scene | None) -> None:
         """Show an axis for regions, with their names if there are few, and for walls, as far as the scene has them."""

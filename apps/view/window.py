@@ -281,10 +281,10 @@ class LiveWindow(QtWidgets.QWidget):
             case say.ValuesInForce(values, yours):
                 self._show_values_in_force(values, answered=yours)
             case say.SceneInForce(scene):
-                self.dashboard.places.show_scene(scene)
+                self.dashboard.places.change(scene=scene)
             case say.LawInForce():  # another law or model of the same run
                 self._values = {one.key: one.value for one in message.parameters}
-                info = self.dashboard.places.show_law(message)
+                info = self.dashboard.places.change(**vars(message))
                 self.setWindowTitle(f"haptics: {info.title}")
                 self.controls.session.show_present(model=info.model, law=info.law)
                 self.controls.set_parameters(info.parameters)

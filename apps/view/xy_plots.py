@@ -550,20 +550,19 @@ class TimingPanel(Plot):
         box_of(self.chart).show_range((-1.12, 4.12), (0.0, 4.2))
         edges, nothing = Durations.EDGES, np.zeros(len(Durations.EDGES) - 1)
         # A step curve without data raises an error when it is painted, so all curves start with data.
-        self._recent, self._work, self._run = (
-            pg.PlotCurveItem(edges, nothing, stepMode="center", skipFiniteCheck=True, **fill)
-            for fill in ({"fillLevel": 0}, {}, {})
-        )
-        for item in (self._recent, self._work, self._run):
+        self._steps: dict[str, Any] = {}
+        for name, fill in (("shown", {"fillLevel": 0}), ("computation", {}), ("run", {})):
+            item = pg.PlotCurveItem(edges, nothing, stepMode="center", skipFiniteCheck=True, **fill)
             self.chart.addItem(item, ignoreBounds=True)
+            self._steps[name] = item
         self._period = axes.addLine(x=3.0)
-        self._recent.setPen(None)
-        self.add_fill(self._recent, "motion", 0.65)
-        self.add_stroke(self._run, "text")
-        self.add_stroke(self._work, "friction", 2)
+        self._steps["shown"].setPen(None)
+        self.add_fill(self._steps["shown"], "motion", 0.65)
+        self.add_stroke(self._steps["run"], "text")
+        self.add_stroke(self._steps["computation"], "friction", 2)
         self.add_stroke(self._period, "faint", dashed=True)
         self.add_charts((self.chart, 80, 1))
-        self._counts = Durations().counts, Durations().counts, Durations().counts
+        self._counts = dict.fromkeys(("shown", "run", "computation"), Durations().counts)
 
     def configure(self, info: RunInfo) -> None:
         """Clear the plot and prepare it for a run."""
@@ -585,22 +584,15 @@ class TimingPanel(Plot):
         self.quantiles.setToolTip("p50 and p99 of the ticks that are shown, the maximum of the whole run")
 
     def _draw(self, counts: Counts, recent: Any) -> None:
-        edges, run, work = Durations.EDGES, counts.lateness, counts.tick_times
-        self._counts = run.counts.copy(), work.counts.copy(), recent
-        self._run.setData(edges, np.log10(1.0 + run.counts), stepMode="center")
-        self._work.setData(edges, np.log10(1.0 + work.counts), stepMode="center")
-        self._recent.setData(edges, np.log10(1.0 + recent), stepMode="center", fillLevel=0)
-        largest = max(run.counts.max(), work.counts.max())
+        run, work = counts.lateness.counts.copy(), counts.tick_times.counts.copy()
+        self._counts = {"shown": recent, "run": run, "computation": work}
+        for name, item in self._steps.items():
+            item.setData(Durations.EDGES, np.log10(1.0 + self._counts[name]), stepMode="center")
+        largest = max(run.max(), work.max())
         box_of(self.chart).show_range(y=(0.0, max(round(float(np.log10(1.0 + largest)), 1) + 0.3, 3.2)))
 
     def table(self, history: History) -> Table:
         """Return the edges of the bins and the number of ticks in each."""
         edges = 10.0**Durations.EDGES
-        run, work, recent = (counts.astype(np.float64) for counts in self._counts)
-        return {
-            "from_us": edges[:-1],
-            "to_us": edges[1:],
-            "shown_ticks": recent,
-            "run_ticks": run,
-            "computation_ticks": work,
-        }
+        ticks = {f"{name}_ticks": counts.astype(np.float64) for name, counts in self._counts.items()}
+        return {"from_us": edges[:-1], "to_us": edges[1:], **ticks}

@@ -42,7 +42,7 @@ def test_run_is_shown(live, rows):
     assert times[-1] == pytest.approx(0.0, abs=0.011)
     assert values.max() == pytest.approx(1e3 * np.hypot(*rows["velocity"][:3000].T).max())
     assert dashboard.places.shown[0].quantiles.text().startswith("p50 22 µs")
-    edges, ticks = dashboard.places.shown[0]._work.getData()
+    edges, ticks = dashboard.places.shown[0]._steps["computation"].getData()
     assert edges[ticks.argmax()] == pytest.approx(np.log10(np.median(rows["tick_time"][:3000] * 1e6)), abs=0.2)
 
 
