@@ -245,17 +245,11 @@ def reproduce_fig17() -> Outcome:
     """Evaluate the rest period."""
     run = experiment()
     rest = run.rows[run.rest(REST)]
-    force = norms(rest["force"])
+    force, below = norms(rest["force"]), Bound(maximum=FRICTION)
     reference = float(norms(np.ptp(rest["command"], axis=0)[None])[0] * 1e6)
     handle = float(norms(np.ptp(run.handle[run.rest(REST)], axis=0)[None])[0] * 1e6)
     rows = [
-        Row(
-            "rest at c: the measured force, tremor and noise included, stays below F",
-            Bound(maximum=FRICTION),
-            force.max(),
-            0.0,
-            "N",
-        ),
+        Row("rest at c: the measured force, tremor and noise included, stays below F", below, force.max(), 0.0, "N"),
         guard(
             "rest at c: the force fluctuates, peak to peak (hand chosen for it)", Bound(minimum=1.0), np.ptp(force), "N"
         ),

@@ -41,7 +41,8 @@ def reproduce_fig6() -> Outcome:
         distance = float(runs[period].output[:, 0].sum() * period)
         rows.append(derived(f"T = {period * 1e3:g} ms: distance to rest", stop, distance, 5e-6, "m"))
     rows += [row for period in PERIODS for row in _rows(START_IN_TEXT, period, sliding(START_IN_TEXT, PUSH, period))]
-    return Outcome(rows, lambda figure: _draw_fig6(figure, runs))
+    title = "Fig. 6: a body of 1 kg slides against 8 N of friction and is pulled back with 1 N"
+    return Outcome(rows, lambda figure: _draw(figure, title, runs, START, PUSH, xlim=(0.0, 0.16)))
 
 
 def _rows(start: float, period: float, run: Simulation) -> list[Row]:
@@ -59,8 +60,10 @@ def _rows(start: float, period: float, run: Simulation) -> list[Row]:
     ]
 
 
-def _draw(figure: Figure, runs: dict[float, Simulation], start: float, push: float) -> Any:
-    """Plot velocities and friction forces over time; return the axes, (2, 2)."""
+def _draw(
+    figure: Figure, title: str, runs: dict[float, Simulation], start: float, push: float, **limits: tuple[float, float]
+) -> None:
+    """Plot velocities and friction forces over time within the `limits` of the velocity's axes."""
     axes = figure.subplots(2, 2, sharex=True, sharey="row", height_ratios=(1.6, 1.0))
     stop = MASS * start / (FRICTION - push)
     after = (push + FRICTION) / MASS if push < -FRICTION else 0.0
@@ -80,13 +83,10 @@ def _draw(figure: Figure, runs: dict[float, Simulation], start: float, push: flo
         below.plot(time[1:], run.friction_force[:, 0], ".", markersize=4.5, color=ORANGE)
         dress(below, "time [s]", "friction f [N]")
     axes[0, 0].legend(loc="upper right", fontsize=10)
-    return axes
-
-
-def _draw_fig6(figure: Figure, runs: dict[float, Simulation]) -> None:
-    axes = _draw(figure, runs, START, PUSH)
-    axes[0, 0].set_xlim(0.0, 0.16)
-    figure.suptitle("Fig. 6: a body of 1 kg slides against 8 N of friction and is pulled back with 1 N", color=INK)
+    for above in axes[0] if push < -FRICTION else ():
+        above.axhline(0.0, color=INK, linewidth=0.6)
+    axes[0, 0].set(**limits)
+    figure.suptitle(title, color=INK)
 
 
 REVERSAL_START, REVERSAL_PUSH = 1.3, -10.0
@@ -107,7 +107,9 @@ def reproduce_fig7() -> Outcome:
         Row("T = 4 ms: steps with exactly zero velocity", 0.0, int(np.count_nonzero(large == 0.0))),
         _acceleration_row("T = 4 ms", large[18:], 4e-3),
     ]
-    return Outcome(rows, lambda figure: _draw_fig7(figure, runs))
+    title, limits = "Fig. 7: 8 N of friction and a pull of 10 N turn a body of 1 kg round", {"ylim": (-0.06, 0.42)}
+    start, push = REVERSAL_START, REVERSAL_PUSH
+    return Outcome(rows, lambda figure: _draw(figure, title, runs, start, push, xlim=(0.05, 0.1), **limits))
 
 
 def _crossing_row(period: float, velocity: Array) -> Row:
@@ -122,11 +124,3 @@ def _acceleration_row(where: str, velocity: Array, period: float) -> Row:
     expected, seen = (REVERSAL_PUSH + FRICTION) / MASS, np.diff(velocity) / period
     worst = float(seen[np.argmax(np.abs(seen - expected))])
     return derived(f"{where}: acceleration after the reversal, worst step", expected, worst, 1e-9, "m/s^2")
-
-
-def _draw_fig7(figure: Figure, runs: dict[float, Simulation]) -> None:
-    axes = _draw(figure, runs, REVERSAL_START, REVERSAL_PUSH)
-    for above in axes[0]:
-        above.axhline(0.0, color=INK, linewidth=0.6)
-    axes[0, 0].set(xlim=(0.05, 0.1), ylim=(-0.06, 0.42))
-    figure.suptitle("Fig. 7: 8 N of friction and a pull of 10 N turn a body of 1 kg round", color=INK)

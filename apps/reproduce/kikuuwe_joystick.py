@@ -123,13 +123,8 @@ def _draw_lag(figure: Figure, places: Array) -> None:
         axis.set_minor_locator(NullLocator())
         axis.set_major_locator(FixedLocator(ticks))
         axis.set_major_formatter("{x:g}")
-    dress(
-        law,
-        "radius of the circle R [mm]",
-        "lag of the force behind the motion [deg]",
-        "lag of the force on a circle",
-        legend="best",
-    )
+    words = "lag of the force behind the motion [deg]"
+    dress(law, "radius of the circle R [mm]", words, "lag of the force on a circle", legend="best")
     for radius, colour in ((0.6e-3, GREEN), (0.8e-3, ORANGE)):
         force = norms(simulate(joystick_element(COARSE), small_circle(radius, 3.0)).friction_force)
         time = COARSE * np.arange(1, len(force) + 1)

@@ -122,10 +122,8 @@ class Response:
 
     Attributes
     ----------
-    final : float
-        Final force, the mean of the last 0.2 s [N].
     rise : float
-        Time from 10 % to 90 % of the final force [ms].
+        Time from 10 % to 90 % of the final force, the mean of the last 0.2 s [ms].
     overshoot : float
         Overshoot over the final force [%].
     settling : float
@@ -136,7 +134,6 @@ class Response:
         Largest motion along the surface [mm].
     """
 
-    final: float
     rise: float
     overshoot: float
     settling: float
@@ -151,7 +148,6 @@ def response(run: Run) -> Response:
     step = 1e3 * PERIOD
     away = np.flatnonzero(np.abs(force - final) > 0.05 * abs(final))
     return Response(
-        final,
         step * float(np.argmax(force >= 0.9 * final) - np.argmax(force >= 0.1 * final)),
         100.0 * (float(force.max()) / final - 1.0),
         step * float(away[-1] + 1),
@@ -403,9 +399,8 @@ def reproduce_fig5() -> Outcome:
         Row("force missing, relative to PD/PI of Fig. 6", Bound(-1.0, 1.0), found.error / beside.error),
     ]
     title = "Fig. 5: friction in the joints, fractional-order control (CF); step of 1 N"
-    return Outcome(
-        table, lambda figure: draw_joints(figure, title, RUBBING, " with friction", own, other, (600.0, 60.0))
-    )
+    spans = 600.0, 60.0
+    return Outcome(table, lambda figure: draw_joints(figure, title, RUBBING, " with friction", own, other, spans))
 
 
 def reproduce_fig6() -> Outcome:
@@ -418,9 +413,8 @@ def reproduce_fig6() -> Outcome:
         *relative_rows(RUBBING, PD_PI, other, SLOWER),
     ]
     title = "Fig. 6: friction in the joints, PD and PI control; step of 1 N"
-    return Outcome(
-        table, lambda figure: draw_joints(figure, title, RUBBING, " with friction", own, other, (600.0, 120.0))
-    )
+    spans = 600.0, 120.0
+    return Outcome(table, lambda figure: draw_joints(figure, title, RUBBING, " with friction", own, other, spans))
 
 
 # --- backlash -----------------------------------------------------------------------------------------------------
@@ -448,19 +442,15 @@ def reproduce_fig7() -> Outcome:
         guard("the same without weight on the joints", Bound(minimum=0.02), last_swing(floating), "N"),
         Row("settling time, relative to halved PD/PI", FASTER, retuned.settling / slower.settling),
     ]
-    return Outcome(table, _draw_fig7)
-
-
-def _draw_fig7(figure: Figure) -> None:
-    first = Curve("CF of Table II", experiment(LOOSE, CF), ORANGE)
+    untuned = Curve("CF of Table II", run, ORANGE)
     curves = [
         Curve("CF of Table IV", experiment(LOOSE, CF_RETUNED), BLUE),
-        first,
+        untuned,
         Curve("PD/PI of Table IV, halved (Fig. 8)", experiment(LOOSE, PD_PI_HALVED), PALE),
     ]
-    inside = Inside(GAP, "angle [µrad]", rotor_ahead(first.run), first, 600.0)
+    inside = Inside(GAP, "angle [µrad]", rotor_ahead(run), untuned, 600.0)
     title = "Fig. 7: backlash in the joints, fractional-order control (CF); step of 1 N"
-    draw(figure, title, curves, inside, 1200.0, 300.0)
+    return Outcome(table, lambda figure: draw(figure, title, curves, inside, 1200.0, 300.0))
 
 
 def reproduce_fig8() -> Outcome:
@@ -475,19 +465,16 @@ def reproduce_fig8() -> Outcome:
         Row("a tenth: settling time, relative to Table III", SLOWER, halved.settling / first.settling),
         Row("a tenth: settling time, relative to CF of Fig. 7", SLOWER, halved.settling / best.settling),
     ]
-    return Outcome(table, _draw_fig8)
-
-
-def _draw_fig8(figure: Figure) -> None:
-    printed = Curve("PD/PI of Table IV as printed", experiment(LOOSE, PD_PI_PRINTED), ORANGE)
+    as_printed = Curve("PD/PI of Table IV as printed", experiment(LOOSE, PD_PI_PRINTED), ORANGE)
     curves = [
         Curve("PD/PI of Table IV, a_F and b_F a tenth", experiment(LOOSE, PD_PI_HALVED), BLUE),
-        printed,
+        as_printed,
         Curve("PD/PI of Table III", experiment(LOOSE, PD_PI), SKY, "--"),
         Curve("CF of Table IV (Fig. 7)", experiment(LOOSE, CF_RETUNED), PALE),
     ]
-    inside = Inside(GAP, "angle [µrad]", rotor_ahead(printed.run), printed, 600.0)
-    draw(figure, "Fig. 8: backlash in the joints, PD and PI control; step of 1 N", curves, inside, 1600.0, 300.0)
+    inside = Inside(GAP, "angle [µrad]", rotor_ahead(as_printed.run), as_printed, 600.0)
+    title = "Fig. 8: backlash in the joints, PD and PI control; step of 1 N"
+    return Outcome(table, lambda figure: draw(figure, title, curves, inside, 1600.0, 300.0))
 
 
 # --- flexible joints ----------------------------------------------------------------------------------------------

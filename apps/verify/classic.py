@@ -52,15 +52,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apps.verify.envelope import History
 from apps.verify.laws import Isotropic, Law, implicit, length, level_force, units
 from apps.verify.models import Element, Equation, Step
-from apps.verify.recorded import EPS, Flag, Stretch, rounding
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from apps.verify.recorded import EPS, Flag, Floats, Mask, Stretch, rounding
 
 RIGID_MODELS = ("explicit-coulomb", "viscous-ramp", "karnopp", "quinn")
 NEAR = 1.0 + 8.0 * EPS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apps.verify.classic import BRISTLES, IWAN, RIGID_MODELS, Bristle, Elements, Momentum, with_mass, without_mass
 from apps.verify.envelope import History, braking, output_of, velocity_blur
@@ -14,8 +13,6 @@ from apps.verify.motion import Motions
 from apps.verify.recorded import EPS, MOTION, Stretch, Window
 from apps.verify.scenes import Surface, background
 from apps.verify.walls import Touching, Walls, check_proxy, tables_of
-
-Floats = NDArray[np.float64]
 
 _NO_SCENE = (NotUnderstood, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Exceptions that a malformed scene table may cause."""

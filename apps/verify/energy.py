@@ -22,11 +22,8 @@ from numpy.typing import NDArray
 
 from apps.verify.envelope import History
 from apps.verify.findings import Findings
-from apps.verify.recorded import Window, rounding, shifted
+from apps.verify.recorded import Floats, Mask, Window, rounding, shifted
 from apps.verify.walls import Walls
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 REMEMBERED = 512
 """Number of commands that the ledger stores; supports delays of up to two periods less."""

@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 from apps.verify.findings import Findings
 from apps.verify.laws import NotUnderstood, law_of, length, units
 from apps.verify.recorded import (
-    CLOCK_ROUNDING,
-    ENVELOPE,
     EPS,
     FADE_OUT,
     FLAGS,
     MOTION,
     UNUSABLE,
     Flag,
+    Floats,
+    Mask,
     Permission,
     Recorded,
     Stretch,
@@ -41,6 +41,12 @@ from apps.verify.recorded import (
     copy_rows,
     rounding,
 )
+
+ENVELOPE = UNUSABLE | Flag.PASSIVITY | Flag.RELEASED | Flag.FADE | Flag.LIMITED | Flag.SLEW
+ENVELOPE |= Flag.SPEED | Flag.ENERGY | Flag.WORKSPACE
+
+CLOCK_ROUNDING = 1.0 + 1e-9
+"""Factor on limits for the rounding of a clock that has run for days."""
 
 EASES_DOWN = 3
 """First recording format in which the force also eases to a smaller one."""
@@ -199,9 +205,6 @@ class EnvelopeTracker:
         self._gain = 0.5 * self._gain if self._bad == 1 else 0.0
         self._ease = 0.0
 
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _REASONS = Flag.NOT_FINITE | Flag.STALE | Flag.IMPLAUSIBLE | Flag.FOLLOWING_ERROR
 _NEAR = 8.0 * EPS
@@ -516,7 +519,7 @@ def check_force_bounds(run: Window, findings: Findings) -> None:
     )
 
 
-def braking(history: History, rows: slice) -> NDArray[np.bool_]:
+def braking(history: History, rows: slice) -> Mask:
     """Return the ticks of a fade-out.
 
     There the reference brakes, and the hand's force acts in full.

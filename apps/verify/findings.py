@@ -22,7 +22,6 @@ MOST_MARKERS = 100_000
 """Maximum number of markers of violated ticks in the result."""
 
 Mask = NDArray[np.bool_]
-Numbers = NDArray[np.float64]
 
 _Place = tuple[int, ...]
 

@@ -34,12 +34,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from apps.verify.recorded import EPS, rounding
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from apps.verify.recorded import EPS, Floats, Mask, rounding
 
 MOST_NODES = 2500
 LONGEST = 400_000
@@ -462,7 +458,7 @@ def approximation(law: Law, x: Floats, Z: Floats) -> Pair:
     return np.where((r <= limit)[:, None], x / Z[:, None], sliding), limit
 
 
-def slides_though_it_could_stick(law: Law, force: Floats, velocity: Floats, mobility: float) -> NDArray[np.bool_]:
+def slides_though_it_could_stick(law: Law, force: Floats, velocity: Floats, mobility: float) -> Mask:
     """Return where a contact slides although it could stick under x = v + Z f, (n,)."""
     if law.approximate or not isinstance(law, Isotropic) or mobility == 0.0:
         return np.zeros(len(force), bool)

@@ -24,12 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from apps.verify.recorded import rounding
-
-Floats = NDArray[np.float64]
+from apps.verify.recorded import Floats, rounding
 
 
 @dataclass

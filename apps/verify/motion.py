@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 from apps.verify.envelope import History, output_of, velocity_blur
 from apps.verify.findings import Findings
 from apps.verify.laws import length
-from apps.verify.recorded import UNUSABLE, Flag, Stretch, rounding
-
-Floats = NDArray[np.float64]
+from apps.verify.recorded import UNUSABLE, Flag, Floats, Stretch, rounding
 
 _LARGEST = 200_000_000
 _WIDTH = 6

@@ -21,6 +21,10 @@ from numpy.typing import NDArray
 from haptics.errors import RecordingError
 from haptics.recording.recording import Recording
 
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
 
 class Flag:
     """Bits of the column ``status``."""
@@ -37,9 +41,6 @@ FLAGS: dict[str, int] = {name: bit for name, bit in vars(Flag).items() if name.i
 UNUSABLE = Flag.NOT_FINITE | Flag.STALE | Flag.IMPLAUSIBLE | Flag.ASTRAY | Flag.FOLLOWING_ERROR
 """Flags of a tick with the safe output."""
 
-ENVELOPE = UNUSABLE | Flag.PASSIVITY | Flag.RELEASED | Flag.FADE | Flag.LIMITED | Flag.SLEW
-ENVELOPE |= Flag.SPEED | Flag.ENERGY | Flag.WORKSPACE
-
 
 class Permission:
     """Bits of the column ``permission``."""
@@ -49,9 +50,6 @@ class Permission:
 
 FADE_OUT = 8e-3
 """Duration of the fade-out [s]."""
-
-CLOCK_ROUNDING = 1.0 + 1e-9
-"""Factor on limits for the rounding of a clock that has run for days."""
 
 EPS = 2.0**-52
 
@@ -67,8 +65,6 @@ def rounding(*terms: Any) -> Array:
     bound: Array = ROUNDINGS * EPS * sum(abs(term) for term in terms)
     return bound
 
-
-Array = NDArray[Any]
 
 WINDOW = 50_000
 """Number of rows per window."""

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.verify.laws import Law, NotUnderstood, law_of
+from apps.verify.recorded import Floats
 
-Floats = NDArray[np.float64]
 Numbers = dict[str, Any]
 
 LOOSE = 1e-11

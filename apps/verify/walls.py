@@ -30,9 +30,8 @@ from numpy.typing import NDArray
 
 from apps.verify.envelope import History, braking
 from apps.verify.findings import Findings
-from apps.verify.recorded import EPS, ROUNDINGS, Stretch, Window, copy_rows
+from apps.verify.recorded import EPS, ROUNDINGS, Floats, Stretch, Window, copy_rows
 
-Floats = NDArray[np.float64]
 Depth = tuple[Floats, Floats]
 """Depth, (n,) [m], and its gradient, (n, 2)."""
 

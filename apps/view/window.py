@@ -211,7 +211,6 @@ class LiveWindow(QtWidgets.QWidget):
         self._caption = ""
         self._closing = False
         self.theme = theme
-        self.running = False
         self.dashboard = Dashboard()
         self.controls = ControlPanel()
         self._space_holds = False
@@ -334,7 +333,6 @@ class LiveWindow(QtWidgets.QWidget):
         """Prepare all panels for the run that `message` announces."""
         self._feed = None
         self._advice, self._caption = None, ""
-        self.running = True
         self.setWindowTitle(f"haptics: {info.title}")
         self.dashboard.notice.hide()
         self.dashboard.configure(info)
@@ -359,7 +357,6 @@ class LiveWindow(QtWidgets.QWidget):
             frozen = Feed(self._feed.nominal_rate)
             frozen.history, frozen.counts, frozen.unseen = self._feed.history, self._feed.counts, self._feed.unseen
             self.show_feed(frozen)
-        self.running = False
         self.dashboard.plane.set_mouse(False)
         self._dead_man.set_required(False)
         self.dashboard.dead_man.hide()
