@@ -311,13 +311,13 @@ def _run(options: argparse.Namespace) -> Answer:
 
 def answer_of(outcome: Outcome) -> Answer:
     """Return the answer of the command that ran sessions."""
-    from apps.session.progress import describe
+    from apps.session.run import describe_run
 
     summary, fault = outcome.summary, outcome.fault
     if fault is not None:
         summary["error"] = str(fault)
-        return Answer(summary, describe(summary), status=4, error=f"{fault} Recording: {summary['recording']}")
-    return Answer(summary, describe(summary), status=130 if outcome.reason == "interrupted" else 0)
+        return Answer(summary, describe_run(summary), status=4, error=f"{fault} Recording: {summary['recording']}")
+    return Answer(summary, describe_run(summary), status=130 if outcome.reason == "interrupted" else 0)
 
 
 def _controls(options: argparse.Namespace) -> list[Callable[[], FrontEnd]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from apps.bench import simulators, workload
 from apps.bench.outcome import Progress, table_of
-from apps.bench.slices import compare, measure, nanoseconds, repeated
+from apps.bench.workload import compare, measure, nanoseconds, repeated
 from apps.shared.command import Answer
 from haptics.elements.catalogue import FOUR_MODELS
 from haptics.elements.models import Element

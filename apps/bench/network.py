@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.bench.outcome import Progress, table_of
-from apps.bench.slices import compare, measure, nanoseconds
-from apps.bench.workload import PERIOD, NoReference, Reference, empty_results
+from apps.bench.workload import PERIOD, NoReference, Reference, compare, empty_results, measure, nanoseconds
 from apps.shared.command import Answer
 from haptics.elements.models import MasslessImpedance
 from haptics.elements.network import Network

@@ -32,8 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.bench.outcome import Progress, table
-from apps.bench.slices import compare, measure
-from apps.bench.workload import PERIOD, STEPS, empty_results, own_loop, plainest
+from apps.bench.workload import PERIOD, STEPS, compare, empty_results, measure, own_loop, plainest
 from apps.experiment.power import Arm, Study, simulate_people
 from apps.experiment.procedures.quest import QuestPlus
 from apps.experiment.procedures.settings import QuestSettings

@@ -23,8 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.bench.outcome import CannotMeasure, Progress, table_of
-from apps.bench.slices import compare, measure, nanoseconds, repeated
-from apps.bench.workload import PERIOD, STEPS, empty_results, inputs, own_loop, plainest
+from apps.bench.workload import (
+    PERIOD,
+    STEPS,
+    compare,
+    empty_results,
+    inputs,
+    measure,
+    nanoseconds,
+    own_loop,
+    plainest,
+    repeated,
+)
 from apps.shared.command import Answer
 from haptics.device import Causality
 from haptics.elements.models import RigidAdmittance

@@ -1,4 +1,4 @@
-"""Measured loops: elements, their input (strokes and rests like those of a hand), and the same loops in C.
+"""Measured loops: elements, their input (strokes and rests like those of a hand), the same loops in C, and their times.
 
 The C loops are compiled at run time with ``cc -O3`` and receive the same inputs. The ratio to compiled C shows the
 cost of Python, numba and the generality of the records, independently of the machine.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gc
 import os
 import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -200,3 +202,61 @@ def _call(command: list[str]) -> str:
     if done.returncode != 0:
         raise NoReference(f"the C compiler failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
     return done.stdout
+
+
+# --- time measurement -----------------------------------------------------------------------------------------------
+
+# The speed of a machine changes from second to second. Candidates that alternate every few milliseconds run under the
+# same conditions, so the ratio of two slices of a round is reliable although neither time is. The measured quantity is
+# processor time, which does not include other programs. Garbage is collected between the slices only, because a full
+# collection takes longer than a slice.
+
+ROUNDS = 200
+"""Default number of slices of each candidate."""
+
+_WARM_UP = 3
+
+
+def measure(candidates: Sequence[Callable[[], object]], rounds: int | None = None) -> NDArray[np.float64]:
+    """Return the processor time of every slice, (rounds, candidates) [s], after several warm-up rounds."""
+    times = np.empty((_WARM_UP + (rounds or ROUNDS), len(candidates)))
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for row in times:
+            for i, candidate in enumerate(candidates):
+                start = time.thread_time_ns()
+                candidate()
+                row[i] = (time.thread_time_ns() - start) * 1e-9
+                gc.collect(0)
+    finally:
+        if collecting:
+            gc.enable()
+    return times[_WARM_UP:]
+
+
+def repeated(candidate: Callable[[], object], count: int) -> Callable[[], None]:
+    """Return a function that calls `candidate` `count` times.
+
+    A single short call would run with cold caches.
+    """
+
+    def call() -> None:
+        for _ in range(count):
+            candidate()
+
+    return call
+
+
+def compare(times: NDArray[np.float64], references: NDArray[np.float64]) -> dict[str, float]:
+    """Return ``ratio`` and ``spread`` of the slices of two candidates, both (rounds,) [s].
+
+    They are the median and the interquartile range of the ratios of all rounds.
+    """
+    low, median, high = np.percentile(times / references, [25.0, 50.0, 75.0]).tolist()
+    return {"ratio": median, "spread": high - low}
+
+
+def nanoseconds(times: NDArray[np.float64], count: int) -> float:
+    """Return the median of `times` [s], each for `count` operations, in nanoseconds per operation."""
+    return float(np.median(times)) / count * 1e9

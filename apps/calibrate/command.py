@@ -25,7 +25,7 @@ KINDS = {
 Each has the functions ``KIND_options`` and ``run_KIND`` in a module of this package.
 """
 
-_MODULES = {"coupled": "friction", "check": "friction", "arm": "device", "servo": "device"}
+_MODULES = {"coupled": "friction", "check": "friction", "motor": "friction", "arm": "device", "servo": "device"}
 """Modules of sub-commands that have no module of that name."""
 
 

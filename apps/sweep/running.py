@@ -15,8 +15,7 @@ import numpy as np
 
 from apps.settings.config import SessionConfig
 from apps.shared.workers import workers
-from apps.sweep.design import Job, Sweep
-from apps.sweep.outcomes import OUTCOMES, Function, bound_growth, load_function, numbers_of, outcomes_of
+from apps.sweep.design import OUTCOMES, Function, Job, Sweep, bound_growth, load_function, numbers_of, outcomes_of
 from apps.sweep.results import Results
 from devices import create_device
 from haptics.clock import Clock

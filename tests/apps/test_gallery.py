@@ -14,8 +14,7 @@ from apps import cli
 from apps.experiment.observers import SimulatedObserver
 from apps.gallery import command
 from apps.gallery.command import DEMONSTRATIONS, load
-from apps.gallery.film import HEIGHT, LENGTH, PER_SECOND, WIDTH, Film, write_film
-from apps.gallery.report import finish
+from apps.gallery.report import HEIGHT, LENGTH, PER_SECOND, WIDTH, Film, finish, write_film
 from apps.gallery.showing import Guide, Outcome, Scene, Showing
 from apps.reproduce.outcome import Row
 from haptics.errors import ConfigurationError

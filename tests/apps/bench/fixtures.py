@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from apps.bench import network, simulators, slices
+from apps.bench import network, simulators, workload
 from apps.bench.workload import Reference
 from haptics.jit import numba
 
@@ -30,7 +30,7 @@ def compiled_kernels():
 
 @pytest.fixture
 def few_rounds(compiled_kernels, monkeypatch):
-    monkeypatch.setattr(slices, "ROUNDS", 2)
+    monkeypatch.setattr(workload, "ROUNDS", 2)
     monkeypatch.setattr(simulators, "_ROUNDS", 2)
     monkeypatch.setattr(simulators, "_REPEATS", 1)
     monkeypatch.setattr(network, "_FIRST", 20)

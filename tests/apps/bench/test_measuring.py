@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.bench import cyclictest, slices
+from apps.bench import cyclictest, workload
 from apps.bench.outcome import CannotMeasure
 from apps.bench.servo import SETTLING, figures, ratios, whole_lateness
 from apps.bench.soak import Watch, resident_memory
@@ -38,7 +38,7 @@ WAKE_UPS = st.lists(st.integers(-1000, 10**9), min_size=1, max_size=50)
 
 def test_slices_alternate_between_candidates_and_are_timed_separately(monkeypatch):
     now = 0
-    monkeypatch.setattr(slices.time, "thread_time_ns", lambda: now)
+    monkeypatch.setattr(workload.time, "thread_time_ns", lambda: now)
     log: list[str] = []
 
     def candidate(durations, name):
@@ -49,7 +49,7 @@ def test_slices_alternate_between_candidates_and_are_timed_separately(monkeypatc
 
         return run
 
-    times = slices.measure(
+    times = workload.measure(
         [candidate(iter(range(100, 200)), "first"), candidate(iter(range(1000, 1100)), "second")], rounds=4
     )
     assert log == ["first", "second"] * (len(log) // 2)
@@ -64,9 +64,9 @@ def test_garbage_collection_is_off_during_a_slice_and_restored_afterwards(collec
     seen: list[bool] = []
     (gc.enable if collecting else gc.disable)()
     try:
-        slices.measure([lambda: seen.append(gc.isenabled())], rounds=2)
+        workload.measure([lambda: seen.append(gc.isenabled())], rounds=2)
         with pytest.raises(ZeroDivisionError):
-            slices.measure([lambda: 1 // 0], rounds=2)
+            workload.measure([lambda: 1 // 0], rounds=2)
         assert gc.isenabled() == collecting
     finally:
         gc.enable()
@@ -76,9 +76,9 @@ def test_garbage_collection_is_off_during_a_slice_and_restored_afterwards(collec
 
 def test_slice_ratio_is_a_median_over_rounds_with_its_interquartile_range():
     references = np.array([1.0, 2.0, 4.0, 1.0, 2.0])  # the processor changes its frequency between the rounds
-    ratio = slices.compare(references * [1.5, 1.4, 1.6, 9.0, 1.5], references)
+    ratio = workload.compare(references * [1.5, 1.4, 1.6, 9.0, 1.5], references)
     assert ratio == pytest.approx({"ratio": 1.5, "spread": 0.1})
-    assert slices.nanoseconds(np.array([1e-3, 3e-3, 2e-3]), 1000) == pytest.approx(2000.0)
+    assert workload.nanoseconds(np.array([1e-3, 3e-3, 2e-3]), 1000) == pytest.approx(2000.0)
 
 
 # --- lateness --------------------------------------------------------------------------------------------------------

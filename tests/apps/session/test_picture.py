@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from apps.session.progress import describe
+from apps.session.run import describe_run
 from apps.shared.picture import _Cells, _Run, _Spans, draw
 from haptics.device import Causality
 from haptics.recording.certificate import Fitness
@@ -30,7 +30,7 @@ SESSION: dict[str, Any] = {
 
 
 def lines(**changes):
-    return describe({**SUMMARY, **SESSION, **changes}).splitlines()
+    return describe_run({**SUMMARY, **SESSION, **changes}).splitlines()
 
 
 def test_report_lists_the_measurements():

@@ -25,9 +25,8 @@ from apps.front_ends.front_end import ProcessFrontEnd
 from apps.front_ends.messages import Captioned, Close, HoldKey, Key, Preparing, SessionEnded, SetParameter, Start, Stop
 from apps.session import application
 from apps.session.application import Application, tables_of_start
-from apps.session.progress import Progress
 from apps.session.record import BEFORE, KeyEvent, KeyJournal, tick_at
-from apps.session.run import Session
+from apps.session.run import Progress, Session
 from apps.session.service import Service
 from apps.settings.config import complete, gather
 from apps.settings.options import hands_to_choose
@@ -392,7 +391,7 @@ def test_run_whose_window_dies_with_its_key_is_status_4(tmp_path):
 
 def test_count_and_seconds_are_shown_until_the_device_is_open(monkeypatch):
     now, lines, shown = [100.0], [], []  # type: list[float], list[str], list[str]
-    monkeypatch.setattr("apps.session.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("apps.session.run.time.monotonic", lambda: now[0])
     progress = Progress("pantograph", None, lines.append, shown.append, quiet=True)
     progress.show_preparation()
     assert shown == []

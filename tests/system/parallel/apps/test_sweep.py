@@ -19,8 +19,7 @@ import pytest
 
 from apps.cli import main
 from apps.sweep import running
-from apps.sweep.design import read_sweep
-from apps.sweep.outcomes import OUTCOMES
+from apps.sweep.design import OUTCOMES, read_sweep
 from apps.sweep.results import LINES, Results, agreement, table_of
 from apps.sweep.running import run_sweep, simulate_jobs
 from devices import create_device
