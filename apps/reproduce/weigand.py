@@ -51,9 +51,16 @@ from matplotlib.figure import Figure
 from apps.reproduce.outcome import Bound, Outcome, Row, derived, guard
 from apps.reproduce.planar import Array
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PALE, SKY, dress
-from devices.arm.flatness.joint import ElasticJoint, FeedForwardServo, feed_forward
+from devices.arm.flatness.joint import (
+    Circumstances,
+    ElasticJoint,
+    FeedForwardServo,
+    JointRun,
+    feed_forward,
+    point_to_point,
+    simulate_joint,
+)
 from devices.arm.flatness.laws import LostMotion, RampBacklash, SmoothBacklash, SmoothCoulomb, Stiffness
-from devices.arm.flatness.simulation import Circumstances, JointRun, point_to_point, simulate_joint
 
 BACKLASH, LOST_MOTION = 0.15e-3, 0.15e-3
 """Half the backlash phi_B* and the lost motion phi_LM beyond it [rad]."""

@@ -14,10 +14,10 @@ from apps.settings.config import SessionSettings
 from apps.settings.models import element_defaults, law_defaults
 from calibration.autotune.pushing import TABLE, Autotune
 from devices.arm.body import ArmBody
+from devices.arm.device import SENSORS
+from devices.arm.device import ArmSettings as RealArmSettings
 from devices.arm.motors.settings import OdriveSettings
 from devices.arm.servo.settings import ServoSettings
-from devices.arm.settings import SENSORS
-from devices.arm.settings import ArmSettings as RealArmSettings
 from devices.emulated.joystick import EmulatedStickSettings
 from devices.emulated.settings import EmulationSettings
 from devices.inverse3.device import Inverse3Settings

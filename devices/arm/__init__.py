@@ -1,6 +1,6 @@
 """Admittance arm: kinematics, dynamics, elastic joints with friction, and servo laws.
 
-- `devices.arm.device`: the device driver of the arm, built from motors, sensor and references; its `settings`.
+- `devices.arm.device`: the device driver of the arm, built from motors, sensor and references, with its settings.
 - `devices.arm.body`: model of an arm, for the simulated arm, the emulated arm and the control.
 - `devices.arm.mechanics`: linkages, inertia of the links, drives with friction, and equations of motion.
 - `devices.arm.flatness`: smooth friction and stiffness laws with exact derivatives, and the feed-forward based on them.

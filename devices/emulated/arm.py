@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from devices.arm.device import Arm
+from devices.arm.device import Arm, ArmSettings
 from devices.arm.motors.settings import CAN, DriveGains
-from devices.arm.settings import ArmSettings
 from devices.emulated.settings import EmulationSettings
 from devices.emulators import child
 from devices.emulators.arm import gains_for

@@ -5,6 +5,6 @@ torque in the gearbox, the motor angle and the motor torque follow from it and f
 integration. This requires derivatives of friction and stiffness, which every law here provides exactly.
 
 - `laws`: smooth laws of friction and stiffness, with exact derivatives and inverses.
-- `joint`: an elastic joint, its feed-forward (elastic or rigid), and servo laws with feedback or exact linearisation.
-- `simulation`: reference motions, and the two masses of a joint under such a servo law.
+- `joint`: an elastic joint, its feed-forward (elastic or rigid), servo laws with feedback or exact linearisation,
+  reference motions, and the simulation of the two masses of a joint under such a law.
 """

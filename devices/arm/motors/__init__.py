@@ -3,7 +3,7 @@
 - `stage`: the interface, `MotorStage`, which is all that an arm uses of its motors; the thread that communicates with
   the drive, and the kernels of a tick. `settings`: settings of a drive.
 - `odrive`: an ODrive v3.6 with firmware 0.5 on USB, `OdriveStage`, with the native protocol or lines of text. `native`:
-  the native protocol. `usb` and `usb_queue`: discovery, pipes, and transfers in flight.
+  the native protocol. `usb`: discovery, pipes, and transfers in flight.
 - `can_stage`: ODrives on a CAN bus, from firmware 0.5 to Pro and S1, `CanStage`. `can_bus`: frames and interface.
 - `errors`: names of error bits.
 """

@@ -123,13 +123,10 @@ class CanStage(MotorStage, Rounds):
 
     # --- opening -----------------------------------------------------------------------------------------------------
 
-    def _connect(self) -> CanLine:
+    def _connect(self) -> None:
         own = self.settings
         port = self._far_end() if self._far_end is not None else bus.open_interface(own.interface)
-        return CanLine(port, own.interface, (own.node_1, own.node_2))
-
-    def _examine(self) -> None:
-        line = self._line
+        line = self._line = CanLine(port, own.interface, (own.node_1, own.node_2))
         rates = self._measure_rates()
         self._generation = generation = _generation_of(line)
         if rates["estimates_hz"] < _ESTIMATE_RATE or rates["heartbeats_hz"] < _HEARTBEAT_RATE:
@@ -146,13 +143,13 @@ class CanStage(MotorStage, Rounds):
         supply = signals(bus.VOLTAGE, line.request(line.nodes[0], bus.VOLTAGE))
         if supply is None:
             raise line.no_reply(line.nodes[0])
-        stage.require_voltage(supply[0], self.settings)
+        stage.require_voltage(supply[0], own)
         self._disarm()
-        self._clear(self.settings.clear_errors)
+        self._clear(own.clear_errors)
         self.homed = self._watchdogs_verified = False
         self._offsets[:] = 0.0
         self.facts = {
-            "interface": self.settings.interface,
+            "interface": own.interface,
             "nodes": list(line.nodes),
             "firmware": generation.firmware,
             **{name: round(rate, 1) for name, rate in rates.items()},
@@ -226,15 +223,15 @@ class CanStage(MotorStage, Rounds):
         """Return the next estimates of both axes: positions [turn], speeds [turn/s]."""
         line = self._line
         before = {node: line.latest(node, bus.ESTIMATES).total for node in line.nodes}
-
-        def newer(node: int) -> bool:
-            return line.latest(node, bus.ESTIMATES).total > before[node]
-
-        line.wait(lambda: all(map(newer, line.nodes)), stage.PATIENCE)
+        line.wait(
+            lambda: all(line.latest(node, bus.ESTIMATES).total > total for node, total in before.items()),
+            stage.PATIENCE,
+        )
         found = []
-        for node in line.nodes:
-            numbers = signals(bus.ESTIMATES, line.latest(node, bus.ESTIMATES).data)
-            if numbers is None or not newer(node):
+        for node, total in before.items():
+            latest = line.latest(node, bus.ESTIMATES)
+            numbers = signals(bus.ESTIMATES, latest.data)
+            if numbers is None or latest.total <= total:
                 raise line.no_reply(node)
             found.append(numbers)
         positions, speeds = np.array(found).T

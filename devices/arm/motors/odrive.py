@@ -274,12 +274,10 @@ class OdriveStage(MotorStage):
     _pipes: Pipes
     _text: TextLine | None = None
 
-    def _connect(self) -> Line:
-        self._pipes = open_drive(self.settings.serial, self._far_end)
-        return Line(self._pipes)
-
-    def _examine(self) -> None:
-        own, pipes = self.settings, self._pipes
+    def _connect(self) -> None:
+        own = self.settings
+        self._pipes = pipes = open_drive(own.serial, self._far_end)
+        self._line = Line(pipes)
         drive = self.drive = connect(self._line, table_folder())
         version = self._require_usable()
         self.facts = {"serial": pipes.serial, "transfers": pipes.transfers, "firmware": version}

@@ -368,12 +368,8 @@ class MotorStage(Managed):
     # --- for subclasses ----------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _connect(self) -> Any:
-        """Return a line to the drive, which has the method ``close``."""
-
-    @abstractmethod
-    def _examine(self) -> None:
-        """Check the connected drive, disarm its motors, and set `homed` and `facts`."""
+    def _connect(self) -> None:
+        """Set `_line`, which has the method ``close``; check the drive, disarm its motors, set `homed` and `facts`."""
 
     @abstractmethod
     def _set_home(self, turns: Vector) -> None:
@@ -405,10 +401,9 @@ class MotorStage(Managed):
         """
         if self._line is not None:
             return
-        self._line = self._connect()
         try:
             with opening():
-                self._examine()
+                self._connect()
         except BaseException:
             self._disconnect()
             raise
@@ -488,7 +483,8 @@ class MotorStage(Managed):
 
     def _disconnect(self) -> None:
         line, self._line = self._line, None
-        line.close()
+        if line is not None:
+            line.close()
 
     def _require_open(self) -> None:
         if self._line is None:

@@ -5,7 +5,7 @@
 - `rdt`: network sensors with raw data transfer: ATI Net F/T and Axia, OnRobot HEX.
 - `optoforce`: OptoForce sensors on USB.
 
-Sensors by name are in `devices.arm.settings`. A sensor has no safe state. Instead, an old or invalid force must never
+Sensors by name are in `devices.arm.device`. A sensor has no safe state. Instead, an old or invalid force must never
 be used as a new one: every measurement carries its time of reception, and a measurement that the sensor marks as
 invalid is not used.
 """

@@ -84,11 +84,25 @@ class Records:
         if not datagram or len(datagram) % RECORD.size:
             self.tally["malformed"] += 1
             return
+        tally = self.tally
         for offset in range(0, len(datagram), RECORD.size):
             number, _, status = _NUMBERS.unpack_from(datagram, offset)
-            if self._is_new(number):
-                self._status |= status
-                self._newest = datagram, offset
+            ahead = 1 if self._last is None else (number - self._last) % _WRAP
+            if ahead == 0:
+                tally["duplicated"] += 1
+                continue
+            if ahead >= _HALF:
+                tally["late"] += 1
+                self._late += 1
+                if self._late < RESTARTED:
+                    continue
+                tally["restarted"] += 1
+                ahead = 1
+            tally["received"] += 1
+            tally["lost"] += ahead - 1
+            self._last, self._late = number, 0
+            self._status |= status
+            self._newest = datagram, offset
 
     def collect(self) -> Record | None:
         """Return the newest record since the last call, with all status bits since; None if no record arrived."""
@@ -98,25 +112,6 @@ class Records:
         record = Record(number, measurement, self._status, tuple(counts))
         self._newest, self._status = None, 0
         return record
-
-    def _is_new(self, number: int) -> bool:
-        """Count a record with this `number`; return True if it is newer than all before."""
-        tally = self.tally
-        ahead = 1 if self._last is None else (number - self._last) % _WRAP
-        if ahead == 0:
-            tally["duplicated"] += 1
-            return False
-        if ahead >= _HALF:
-            tally["late"] += 1
-            self._late += 1
-            if self._late < RESTARTED:
-                return False
-            tally["restarted"] += 1
-            ahead = 1
-        tally["received"] += 1
-        tally["lost"] += ahead - 1
-        self._last, self._late = number, 0
-        return True
 
 
 LATCHED = 0x8001_0000

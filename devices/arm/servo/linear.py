@@ -107,7 +107,6 @@ def _mechanism(body: ArmBody, grip: Grip, tick: float, step: float, pose: Pair) 
 
 
 _Motion = tuple[Array, Array, Array, Array, Array]  # of a joint's reference: angle and four derivatives
-_Hand = tuple[Array, Array, Array]  # torques of the hand on both joints, their rates and second derivatives, (2, n)
 _Load = tuple[Array, Array, Array]  # of a link besides its inertia and friction: torque and two derivatives
 
 
@@ -231,26 +230,29 @@ class LinearServo(LinearReference):
         return feed_forward + torque
 
 
-def _known_hand(settings: ServoSettings, rows: Array, hand: Array, period: float) -> _Hand:
-    """Return the servo's estimates of the hand's torques on the joints after a step.
+def _loads(
+    settings: ServoSettings,
+    joints: Sequence[LinearReference],
+    motions: Sequence[_Motion],
+    between: float,
+    rows: Array,
+    hand: Array,
+    period: float,
+) -> list[_Load]:
+    """Return the modelled loads of both links: coupling `between` them [kg m^2], and the hand.
 
-    They are filtered by two poles, implicit. The rows of values and rates, (4, n), are modified in place.
+    The torques of the hand on the joints are filtered by two poles, implicit, if the servo knows them. The rows of
+    their values and rates, (4, n), are modified in place.
     """
     torques, rates, before = rows[:2], rows[2:], rows[2:].copy()
     if settings.knows_hand:
         T, b = period, 2.0 * math.pi * settings.hand_filter
         rates[:] = (before + T * b * b * (hand - torques)) / (1.0 + T * b * (2.0 + T * b))
         torques += T * rates
-    return torques, rates, (rates - before) / period
-
-
-def _loads(joints: Sequence[LinearReference], motions: Sequence[_Motion], between: float, hand: _Hand) -> list[_Load]:
-    """Return the modelled loads of both links: coupling `between` them [kg m^2], and the hand."""
     loads: list[_Load] = []
-    torques, rates, accelerations = hand
     for i, joint in enumerate(joints):
         (_, _, q2, q3, q4), h = motions[1 - i], between if joint.feeds else 0.0
-        loads.append((h * q2 - torques[i], h * q3 - rates[i], h * q4 - accelerations[i]))
+        loads.append((h * q2 - torques[i], h * q3 - rates[i], h * q4 - (rates[i] - before[i]) / period))
     return loads
 
 
@@ -286,6 +288,7 @@ class ServoedArm:
         count = max(round(tick / settings.period), 1)
         jacobian, moved, measured = _mechanism(body, grip, tick, tick / count, pose)
         inertia_matrix = self._inertia(pose)
+        between = float(inertia_matrix[0, 1])
         joints = [
             LinearServo(settings, body.encoder, joint, (float(home), float(here)), body.kinetic_friction, tick)
             for joint, home, here in zip(
@@ -298,10 +301,9 @@ class ServoedArm:
         before, after = x[10:12].copy(), np.eye(2, size + 2, size)
         x[8:10], x[10:12] = jacobian @ x[2:4], after
         for step in range(count):
-            hand = _known_hand(settings, x[12:16], pushed, settings.period)
             commands = before + step / count * (after - before)
             motions = [joint.refer(b, c, step) for joint, b, c in zip(joints, blocks, commands, strict=True)]
-            loads = _loads(joints, motions, float(inertia_matrix[0, 1]), hand)
+            loads = _loads(settings, joints, motions, between, x[12:16], pushed, settings.period)
             ends = zip(joints, blocks, motions, loads, zip(x[:2], x[4:6], strict=True), strict=True)
             torques = [joint.torque(rows, motion, load, angles) for joint, rows, motion, load, angles in ends]
             x[:PLANT] = moved @ np.vstack((x[:PLANT], torques))
@@ -352,10 +354,10 @@ class DrivenArm(ServoedArm):
         own, late = PLANT + 2 + 6 + 4, math.ceil(delay / tick - 1e-9)
         past = own + 6 * late  # a command: angles, speeds and torques of both motors, seen at the joints
         x, force, blocks = _rows(measured, joints, past)
-        size, hand = len(x), _known_hand(settings, x[own - 4 : own], jacobian.T @ force @ x, tick)
+        size, pushed = len(x), jacobian.T @ force @ x
         commands = np.eye(2, size + 2, size)
         motions = [joint.refer(rows, c, 0) for joint, rows, c in zip(joints, blocks, commands, strict=True)]
-        loads = _loads(joints, motions, float(inertia_matrix[0, 1]), hand)
+        loads = _loads(settings, joints, motions, float(inertia_matrix[0, 1]), x[own - 4 : own], pushed, tick)
         motors = [joint.motor_reference(r, load) for joint, r, load in zip(joints, motions, loads, strict=True)]
         sent = [part for both in zip(*motors, strict=True) for part in both]
         arrived = np.vstack((np.stack(sent), x[own:past]))  # newest first

@@ -191,14 +191,6 @@ def feedback(settings: ServoSettings, plant: TwoMasses, own: Gains) -> Feedback:
     trimming = trim_share(settings, own)
     b = 2.0 * math.pi * settings.bandwidth
 
-    def linearised(q: Array, w: Array, m: Array, wm: Array) -> Array:
-        if plant.stiffness == math.inf:
-            return -plant.total * b * (2.0 * w + b * q)
-        rate = plant.stiffness / plant.link
-        a, jerk = rate * (m - q), rate * (wm - w)
-        snap = -b * (4.0 * jerk + b * (6.0 * a + b * (4.0 * w + b * q)))
-        return plant.rotor * (a + snap / rate) + plant.link * a
-
     def step(link: Array, motor: Array, turning: Array, memory: Array) -> tuple[Array, Array]:
         link_rate = memory[2] + share * ((link - memory[0]) / T - memory[2])
         motor_rate = memory[3] + share * ((turning - memory[1]) / T - memory[3])
@@ -206,8 +198,13 @@ def feedback(settings: ServoSettings, plant: TwoMasses, own: Gains) -> Feedback:
         integral = memory[4] + T * own.integral * (motor + trim)
         past = np.vstack((motor, memory[6:-1])) if len(memory) > MEMORY else memory[6:]
         after = np.vstack((link, turning, link_rate, motor_rate, integral, trim, past))
+        if settings.kind == LINEARISING and plant.stiffness == math.inf:
+            return -plant.total * b * (2.0 * link_rate + b * link), after
         if settings.kind == LINEARISING:
-            return linearised(link, link_rate, motor, motor_rate), after
+            rate = plant.stiffness / plant.link
+            a, jerk = rate * (motor - link), rate * (motor_rate - link_rate)
+            snap = -b * (4.0 * jerk + b * (6.0 * a + b * (4.0 * link_rate + b * link)))
+            return plant.rotor * (a + snap / rate) + plant.link * a, after
         if settings.kind == FRACTIONAL:
             return -own.fractional * (c @ past) - own.proportional * motor, after
         return -own.position * motor - own.velocity * motor_rate - integral, after

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import usb.backend
 
 from devices.arm.motors.can_bus import SocketPort
-from devices.arm.motors.usb_queue import PACKET, WRITE_TIMEOUT, Done
+from devices.arm.motors.usb import PACKET, WRITE_TIMEOUT, Done
 from devices.emulators import child
 from devices.emulators.odrive import packets
 from devices.emulators.usb_bus import DescriptorTrees, configuration_tree, device_fields, fail, fill
@@ -251,7 +251,7 @@ for _name in packets.FORWARDED:
 
 
 class RemoteQueue:
-    """See `devices.arm.motors.usb_queue.LibusbQueue`.
+    """See `devices.arm.motors.usb.LibusbQueue`.
 
     Parameters
     ----------

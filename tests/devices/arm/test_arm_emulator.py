@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from devices.arm.body import ArmBody
+from devices.arm.device import ArmSettings
 from devices.arm.motors.odrive import AxisLimits
 from devices.arm.motors.settings import Demands
 from devices.arm.sensors.force_sensor import Mounting, turn
 from devices.arm.sensors.rdt import AtiSettings
-from devices.arm.settings import ArmSettings
 from devices.common.settings import Workspace
 from devices.emulators.arm import ArmBoard, ArmPlant
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE

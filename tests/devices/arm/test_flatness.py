@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devices.arm.flatness.joint import ElasticJoint, FeedForwardServo, LinearisingServo, feed_forward
+from devices.arm.flatness.joint import (
+    Circumstances,
+    ElasticJoint,
+    FeedForwardServo,
+    LinearisingServo,
+    feed_forward,
+    point_to_point,
+    simulate_joint,
+)
 from devices.arm.flatness.laws import (
     AsymmetricFriction,
     LostMotion,
@@ -19,7 +27,6 @@ from devices.arm.flatness.laws import (
     SmoothBacklash,
     SmoothCoulomb,
 )
-from devices.arm.flatness.simulation import Circumstances, point_to_point, simulate_joint
 from haptics.errors import ConfigurationError
 
 # --- 60-digit arithmetic ----------------------------------------------------------------------------------------------

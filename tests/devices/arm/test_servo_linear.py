@@ -7,11 +7,11 @@ import pytest
 
 import devices
 from devices.arm.body import ArmBody
+from devices.arm.device import ArmSettings
 from devices.arm.servo.kernels import start_servos
 from devices.arm.servo.linear import RATE, DrivenArm, Grip, ServoedArm
 from devices.arm.servo.servo import new_references
 from devices.arm.servo.settings import ServoSettings
-from devices.arm.settings import ArmSettings
 from devices.common.settings import Workspace
 from devices.emulators import arm as arm_emulator
 from devices.emulators.arm import SLICES, ArmBoard, ArmPlant, gains_for

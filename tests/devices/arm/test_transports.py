@@ -9,8 +9,7 @@ import pytest
 
 from devices.arm.motors import can_bus as codec
 from devices.arm.motors.can_bus import CanLine, Frame
-from devices.arm.motors.usb import QueuedPipes
-from devices.arm.motors.usb_queue import Done
+from devices.arm.motors.usb import Done, QueuedPipes
 from devices.arm.sensors import optoforce
 from devices.arm.sensors.optoforce import OptoForceSettings, OptoForceWire
 from devices.common.bus import TransferError

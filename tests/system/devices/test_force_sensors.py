@@ -10,11 +10,11 @@ import time
 import numpy as np
 import pytest
 
+from devices.arm.device import make_sensor
 from devices.arm.sensors import force_sensor, optoforce, rdt
 from devices.arm.sensors.force_sensor import ForceSensor, Health, Sample, SensorSettings
 from devices.arm.sensors.optoforce import SPEEDS, OptoForceSettings, OptoForceWire
 from devices.arm.sensors.rdt import ATI_FILTERS
-from devices.arm.settings import make_sensor
 from devices.emulators import optoforce as optoforce_emulator
 from devices.emulators.optoforce import OptoForceUnit
 from devices.emulators.rdt import ADDRESS, Program, RdtBox

@@ -22,8 +22,7 @@ import usb.util
 from devices.arm.motors import OdriveStage
 from devices.arm.motors import can_bus as codec
 from devices.arm.motors.native import Line, wait_all
-from devices.arm.motors.usb import QueuedPipes, Unsent, open_drive
-from devices.arm.motors.usb_queue import Done, Functions, NoQueue
+from devices.arm.motors.usb import Done, Functions, NoQueue, QueuedPipes, Unsent, open_drive
 from devices.common.bus import TransferError
 from devices.emulators.odrive import packets
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE

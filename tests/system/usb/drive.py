@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from devices.arm.motors import usb, usb_queue
+from devices.arm.motors import usb
 from devices.arm.motors.native import Drive, Line, parse_table, request
 from devices.arm.motors.odrive import NativeRounds
 from devices.arm.motors.settings import OdriveSettings
-from devices.arm.motors.usb import open_drive
-from devices.arm.motors.usb_queue import NoQueue
+from devices.arm.motors.usb import NoQueue, open_drive
 from devices.common.bus import TransferError
 from devices.emulators.child import raise_priority
 from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, EmulatedOdrive
@@ -116,7 +115,7 @@ def one_at_a_time():
 def connected(stage):
     """Open the drive for the block; count the transfers of libusb, and time the end [s]."""
     stage.counts = counts = {"allocated": 0, "freed": 0, "took": 0.0}
-    make = usb_queue.Functions.__init__
+    make = usb.Functions.__init__
 
     def count(self, library):
         make(self, library)
@@ -132,7 +131,7 @@ def connected(stage):
 
         self.allocate, self.free = allocating, freeing
 
-    with patch.object(usb_queue.Functions, "__init__", count):
+    with patch.object(usb.Functions, "__init__", count):
         pipes = open_drive()
     line = Line(pipes)
     table = parse_table(stage.stick.inside.text)
@@ -181,8 +180,7 @@ def speed(stage):
     """
     found = []
     for way in (nullcontext, one_at_a_time):
-        longer = [patch.object(module, "WRITE_TIMEOUT", 1.0) for module in (usb, usb_queue)]
-        with way(), longer[0], longer[1], connected(stage) as (_, _, rounds):
+        with way(), patch.object(usb, "WRITE_TIMEOUT", 1.0), connected(stage) as (_, _, rounds):
             stage.bus.latency = SLOW
             start = time.perf_counter()
             play_rounds(rounds)
@@ -253,7 +251,7 @@ def kept(stage):
         play_rounds(rounds, 2)
         stage.bus.deaf = True
     stage.bus.deaf = False
-    return {**stage.counts, "kept": len(usb_queue._abandoned)}
+    return {**stage.counts, "kept": len(usb._abandoned)}
 
 
 def interrupted(stage):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import devices
+from devices.arm.device import ArmSettings
 from devices.arm.mechanics.drive import Drive
 from devices.arm.servo.linear import RATE
 from devices.arm.servo.settings import ServoSettings
-from devices.arm.settings import ArmSettings
 from devices.emulators import arm as arm_emulator
 from haptics.clock import Clock
 from haptics.design import FIRM_GRIP, Severity, advise
