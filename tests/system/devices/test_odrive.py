@@ -309,7 +309,7 @@ def test_unsent_packet_ends_its_round_only(line, queue):
 
 
 def test_unsent_posted_packet_fails_the_next_round(line, queue):
-    line.post(1, b"x")
+    line.request(1, b"x", acknowledged=False)
     queue.coming.append(Done(True, errno.ETIMEDOUT, b""))
     wait_for(lambda: line._unsent is not None)
     ticket = line.request(1, b"", 1)
