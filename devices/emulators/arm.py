@@ -324,7 +324,7 @@ def make_sensor(
     if name == "optoforce":
         unit = OptoForceUnit(wrench, [counts / load for counts, load in table["sensitivity"]], active)
         return unit, {"port": unit.port}
-    box = RdtBox(wrench, active, is_hex=name == "onrobot-hex")
+    box = RdtBox(wrench, active=active, is_hex=name == "onrobot-hex")
     return box, box.address if name == "onrobot-hex" else box.web_address
 
 

@@ -2,9 +2,9 @@
 
 It is written only from the RFC and the documented messages (inverse SDK 3.5) and shares no code with the driver, so
 that a mistake there does not cancel out here. As documented, the first message is an inventory, every reply has the
-states of all devices, commands apply to one message and expire when messages cease, configuration persists,
-parts of a transform without effect are omitted, and unknown keys are silently ignored. Where the real service is not
-documented (its damper, its gate, its command timeout), it uses the simplest interpretation of the documentation.
+states of all devices, a force applies to one message and expires when messages cease, the preset persists, and other
+commands are silently ignored, like unknown keys. Where the real service is not documented (its damper, its gate, its
+command timeout), it uses the simplest interpretation of the documentation.
 """
 
 from __future__ import annotations
@@ -71,27 +71,24 @@ _HANDSHAKE_TIMEOUT = 5.0
 
 @dataclass
 class Filters:
-    """Force filters of one device: a damper, a gate, a configurable damping, a scale.
+    """Force filters of one device: a damper, a gate, a scale.
 
-    Their order is documented, and that the first cannot be configured, but not their equations. Here the dampers
-    subtract a force proportional to the velocity. The gate, which should prevent oscillation of the handle, attenuates
-    every change of the force that is opposite to the previous change.
+    Their order is documented, but not their equations. Here the damper subtracts a force proportional to the velocity.
+    The gate, which should prevent oscillation of the handle, attenuates every change of the force that is opposite to
+    the previous change.
 
     Attributes
     ----------
     fixed : float
-        Damper that cannot be configured [N s/m].
+        Damper [N s/m].
     gate : float
         Fraction of a reversal of the force that is suppressed, 0 to 1.
-    damping : float
-        Configurable damping [N s/m].
     scale : float
         Factor on all forces.
     """
 
     fixed: float = 0.05
     gate: float = 0.3
-    damping: float = 0.0
     scale: float = 1.0
     _force: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
     _step: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
@@ -105,7 +102,7 @@ class Filters:
             turned = step * self._step[i] < 0.0
             self._step[i] = step
             self._force[i] += step * (1.0 - self.gate if turned else 1.0)
-            left.append(self.scale * (self._force[i] - self.damping * velocity[i]))
+            left.append(self.scale * self._force[i])
         return tuple(left)
 
     def reset(self) -> None:
@@ -230,7 +227,6 @@ class EmulatedDevice:
         self.status = dict(_STATUS)
         self.uuid = f"5f3c9a00-0000-4000-8000-00000000{device_id}"
         self.preset, self.mode = "defaults", "idle"
-        self.scale = 1.0
         self.commanded: Space = _ZERO
         self.applied: Space = _ZERO
         self.log: deque[Entry] = deque(maxlen=LONGEST_LOG)
@@ -252,21 +248,14 @@ class EmulatedDevice:
         self.handle.advance(now, self.applied)
 
     def execute(self, commands: Mapping[str, Any], now: float) -> None:
-        """Execute the commands of one message; motor commands other than a force are ignored, like unknown keys."""
+        """Execute the commands of one message; other commands than a force are ignored, like unknown keys."""
         self.commanded, self.mode = _ZERO, "idle"
         if "set_cursor_force" in commands:
-            self.commanded, self.mode = self._turned(_vector(commands["set_cursor_force"].get("vector", {}))), "force"
-        if "set_transform" in commands:
-            self.scale = commands["set_transform"].get("transform", {}).get("scale", {}).get("x", self.scale)
+            vector = commands["set_cursor_force"].get("vector", {})
+            self.commanded, self.mode = self._turned(tuple(vector.get(axis, 0.0) for axis in "xyz")), "force"
         self._renewed = now
         self.applied = self.filters.apply(self.commanded, self.handle.velocity)
         self.log.append(Entry(now, self.commanded, self.applied, self.handle.position, self.handle.velocity))
-
-    def configure(self, configuration: Mapping[str, Any]) -> None:
-        """Apply a configuration, which persists."""
-        self.preset = configuration.get("preset", {}).get("preset", self.preset)
-        self.filters.gate = configuration.get("force_gate", {}).get("gain", self.filters.gate)
-        self.filters.damping = configuration.get("damping", {}).get("scalar", self.filters.damping)
 
     def inventory(self) -> dict[str, Any]:
         """Return the description of the device in the first message."""
@@ -286,7 +275,7 @@ class EmulatedDevice:
             "preset": self.preset,
             "basis": {"permutation": "XYZ"},
             "mount": mount,
-            "filters": {"force_gate": {"gain": self.filters.gate}, "damping": {"scalar": self.filters.damping}},
+            "filters": {"force_gate": {"gain": self.filters.gate}, "damping": {"scalar": 0.0}},
         }
         return {**self.states(), "config": config}
 
@@ -294,7 +283,6 @@ class EmulatedDevice:
         """Return the state of the device in every message."""
         zeros = {"a0": 0.0, "a1": 0.0, "a2": 0.0}
         base = _ZERO if self.preset in _CENTRED else CENTRE  # centre of the workspace in the axes of the preset [m]
-        transform = {} if self.scale == 1.0 else {"scale": _point(3 * (self.scale,))}
         state = {
             "cursor_position": _point(tuple(map(sum, zip(self._turned(self.handle.position), base, strict=True)))),
             "cursor_velocity": _point(self._turned(self.handle.velocity)),
@@ -305,7 +293,7 @@ class EmulatedDevice:
             "current_angular_torques": zeros,
             "control_domain": "cartesian",
             "control_mode": self.mode,
-            "transform": transform,
+            "transform": {},
         }
         return {"device_id": self.device_id, "state": state, "status": self.status}
 
@@ -350,17 +338,13 @@ class Service:
         for device in self.devices:
             device.advance(now)
             part = parts.get(device.device_id, {})
-            device.configure(part.get("configure", {}))
+            device.preset = part.get("configure", {}).get("preset", {}).get("preset", device.preset)
             device.execute(part.get("commands", {}), now)
             device.status["power_supply"] = "no-power" not in faults
             device.status["calibrated"] = "uncalibrated" not in faults
             device.present = "unplug" not in faults and device.present
         devices = [device.states() for device in self.devices if device.present]
         return json.dumps({"session_id": self._sessions, "inverse3": devices})
-
-
-def _vector(table: Mapping[str, float]) -> Space:
-    return tuple(table.get(axis, 0.0) for axis in "xyz")
 
 
 def _point(vector: Space) -> dict[str, float]:

@@ -19,6 +19,7 @@ import os
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence, Set
+from typing import Any
 
 from devices.emulators.loop import Loop, ServedDevice
 from devices.emulators.sensor import PseudoTerminal, SensorProgram
@@ -42,6 +43,9 @@ class Program(SensorProgram):
         Returns the present wrench on the sensor, 6 numbers [N], [N m].
     per_unit : sequence of float
         Counts per newton or newton metre, for 3 or 6 axes.
+    active : callable, optional
+        Returns the names of the active faults (`devices.emulators.wire_faults.OPTOFORCE_FAULTS`); by default they are
+        set manually, in ``faults``.
 
     Attributes
     ----------
@@ -57,8 +61,13 @@ class Program(SensorProgram):
     TRUNCATED = 3
     LIMIT = (1 << 15) - 1
 
-    def __init__(self, wrench: Callable[[], Sequence[float]], per_unit: Sequence[float]) -> None:
-        super().__init__(wrench, per_unit)
+    def __init__(
+        self,
+        wrench: Callable[[], Sequence[float]],
+        per_unit: Sequence[float],
+        active: Callable[[], Set[str]] = frozenset,
+    ) -> None:
+        super().__init__(wrench, per_unit, active)
         self.streaming, self.period, self.cutoff = True, 10, 4
         self._input = b""
 
@@ -99,13 +108,8 @@ class OptoForceUnit(PseudoTerminal, ServedDevice):
 
     Parameters
     ----------
-    wrench : callable
-        Returns the present wrench on the sensor, 6 numbers [N], [N m].
-    per_unit : sequence of float
-        Counts per newton or newton metre, for 3 or 6 axes.
-    active : callable, optional
-        Returns the names of the active faults (`devices.emulators.wire_faults.OPTOFORCE_FAULTS`); by default they are
-        switched manually, in ``program.faults``.
+    arguments
+        As for `Program`.
 
     Attributes
     ----------
@@ -115,15 +119,9 @@ class OptoForceUnit(PseudoTerminal, ServedDevice):
         Firmware of the unit with its settings and its faults.
     """
 
-    def __init__(
-        self,
-        wrench: Callable[[], Sequence[float]],
-        per_unit: Sequence[float],
-        active: Callable[[], Set[str]] = frozenset,
-    ) -> None:
+    def __init__(self, *arguments: Any) -> None:
         super().__init__()
-        self.program = Program(wrench, per_unit)
-        self._active = active
+        self.program = Program(*arguments)
         os.set_blocking(self._master, False)  # unread data are lost, as on the bus
 
     @contextlib.contextmanager
@@ -137,10 +135,8 @@ class OptoForceUnit(PseudoTerminal, ServedDevice):
 
     def _serve(self, _: float) -> None:
         """Process received data, and send due data."""
-        active = self._active()
-        if "unplug" in active:
+        if "unplug" in self.program.active():
             self.unplug()
-        self.program.set_faults(active)
         with self._lock, contextlib.suppress(OSError):
             if not self._plugged:
                 return

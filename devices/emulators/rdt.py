@@ -67,6 +67,9 @@ class Program(SensorProgram):
         Product name.
     is_hex : bool
         Whether it is a HEX.
+    active : callable, optional
+        Returns the names of the active faults (`devices.emulators.wire_faults.RDT_FAULTS`); by default they are set
+        manually, in ``faults``.
 
     Attributes
     ----------
@@ -99,6 +102,7 @@ class Program(SensorProgram):
         newton_metre: float = 1.0,
         product: str = "Net F/T Transducer",
         is_hex: bool = False,
+        active: Callable[[], Set[str]] = frozenset,
     ) -> None:
         self.settings = {
             "prodname": product,
@@ -115,7 +119,7 @@ class Program(SensorProgram):
         if is_hex:
             per_force, per_torque = HEX_COUNTS
             self.settings["comrdtrate"] = "100"
-        super().__init__(wrench, (per_force / newton,) * 3 + (per_torque / newton_metre,) * 3)
+        super().__init__(wrench, (per_force / newton,) * 3 + (per_torque / newton_metre,) * 3, active)
         self._is_hex = is_hex
         self._shown = [0] * 6
         self._at_once = 1
@@ -179,9 +183,6 @@ class RdtBox(ServedDevice):
     ----------
     wrench : callable
         Returns the present wrench on the sensor, 6 numbers [N], [N m].
-    active : callable, optional
-        Returns the names of the active faults (`devices.emulators.wire_faults.RDT_FAULTS`); by default they are
-        switched manually, in ``program.faults``.
     arguments
         As for `Program`.
 
@@ -193,14 +194,8 @@ class RdtBox(ServedDevice):
         Settings of the driver for the address of the stream, and for the addresses of stream and pages.
     """
 
-    def __init__(
-        self,
-        wrench: Callable[[], Sequence[float]],
-        active: Callable[[], Set[str]] = frozenset,
-        **arguments: Any,
-    ) -> None:
+    def __init__(self, wrench: Callable[[], Sequence[float]], **arguments: Any) -> None:
         self.program = Program(wrench, **arguments)
-        self._active = active
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((ADDRESS, 0))
         self._listener = socket.create_server((ADDRESS, 0))
@@ -225,7 +220,6 @@ class RdtBox(ServedDevice):
 
     def _serve(self, now: float) -> None:
         """Send due datagrams."""
-        self.program.set_faults(self._active())
         for datagram in self.program.due(now):
             if self._host is not None:
                 with contextlib.suppress(OSError):  # the host may have closed its socket

@@ -19,15 +19,8 @@ LONGEST_BACKLOG = 0.1
 INSERT = b"\x27\x0a\x62\x27"
 """Four bytes that were found in the middle of frames of a real recording."""
 
-COUNTED = {
-    "lost": "lose",
-    "truncated": "truncate",
-    "inserted": "insert",
-    "damaged": "damage",
-    "reordered": "swap",
-    "duplicated": "duplicate",
-}
-"""Faults of single messages, with the counting attribute of `Faults`."""
+COUNTED = frozenset(("lost", "truncated", "inserted", "damaged", "reordered", "duplicated"))
+"""Faults of single messages: the attributes of `Faults` that count."""
 
 
 @dataclass
@@ -38,7 +31,7 @@ class Faults:
     ----------
     deaf : int
         Number of commands that are lost.
-    lose, truncate, insert, damage, swap, duplicate : int
+    lost, truncated, inserted, damaged, reordered, duplicated : int
         Number of messages that are lost, lose their last bytes, get additional bytes in their middle, have one wrong
         bit, are sent after the following one, are sent twice.
     status : int
@@ -54,12 +47,12 @@ class Faults:
     """
 
     deaf: int = 0
-    lose: int = 0
-    truncate: int = 0
-    insert: int = 0
-    damage: int = 0
-    swap: int = 0
-    duplicate: int = 0
+    lost: int = 0
+    truncated: int = 0
+    inserted: int = 0
+    damaged: int = 0
+    reordered: int = 0
+    duplicated: int = 0
     status: int = 0
     stalled: bool = False
     mute: bool = False
@@ -76,11 +69,14 @@ class SensorProgram:
         Returns the present wrench on the sensor, 6 numbers [N], [N m].
     per_unit : sequence of float
         Counts per newton or newton metre of each axis.
+    active : callable
+        Returns the names of the active faults (`devices.emulators.wire_faults`); a change replaces the lasting faults
+        that were set manually.
 
     Attributes
     ----------
     faults : Faults
-        Communication faults.
+        Communication faults, which can also be set manually.
     streaming : bool
         Whether it sends messages.
     number : int
@@ -99,8 +95,10 @@ class SensorProgram:
     LIMIT: ClassVar[int]
     """Maximum count."""
 
-    def __init__(self, wrench: Callable[[], Sequence[float]], per_unit: Sequence[float]) -> None:
-        self.faults = Faults()
+    def __init__(
+        self, wrench: Callable[[], Sequence[float]], per_unit: Sequence[float], active: Callable[[], Set[str]]
+    ) -> None:
+        self.faults, self.active = Faults(), active
         self.streaming = False
         self.number = 0
         self._wrench, self._per_unit = wrench, tuple(per_unit)
@@ -115,26 +113,22 @@ class SensorProgram:
     def _message(self) -> tuple[bytes, float]:
         """Return the next message, and the time until the message after it [s]."""
 
-    def set_faults(self, names: Set[str]) -> None:
-        """Activate the faults with these `names` (`devices.emulators.wire_faults`), and deactivate all others."""
-        if names != self._active:
-            own, self._active = self.faults, names
-            overloaded, status = self.OVERLOAD
-            own.stalled, own.mute = "stalled" in names, "mute" in names
-            own.status = status if overloaded in names else 0
-
     def due(self, now: float) -> list[bytes]:
         """Return the messages that are due at the time `now` [s], as modified by the faults."""
+        faults, names = self.faults, self.active()
+        if names != self._active:
+            self._active, (overloaded, status) = names, self.OVERLOAD
+            faults.stalled, faults.mute = "stalled" in names, "mute" in names
+            faults.status = status if overloaded in names else 0
         self._next = max(self._next, now - LONGEST_BACKLOG)
         while self.streaming and self._next <= now:
             message, interval = self._message()
             self._next += interval
             self._sent += 1
-            faults = self.faults
-            for name in self._active & COUNTED.keys():
-                setattr(faults, COUNTED[name], 1 if name in self.EVERY else self._sent % 2)
+            for name in names & COUNTED:
+                setattr(faults, name, 1 if name in self.EVERY else self._sent % 2)
             if not faults.delays:
-                faults.delays.extend(DELAYS[name] for name in self._active & DELAYS.keys())
+                faults.delays.extend(DELAYS[name] for name in names & DELAYS.keys())
             when = now + (faults.delays.popleft() if faults.delays else 0.0)
             self._late.extend((when, spoilt) for spoilt in self._spoilt(message))
         out = []
@@ -160,10 +154,10 @@ class SensorProgram:
         if own.mute:
             return []
         for name, result in (
-            ("lose", []),
-            ("truncate", [message[: -self.TRUNCATED]]),
-            ("insert", [message[:middle] + INSERT + message[middle:]]),
-            ("damage", [message[:middle] + bytes((message[middle] ^ 0x10,)) + message[middle + 1 :]]),
+            ("lost", []),
+            ("truncated", [message[: -self.TRUNCATED]]),
+            ("inserted", [message[:middle] + INSERT + message[middle:]]),
+            ("damaged", [message[:middle] + bytes((message[middle] ^ 0x10,)) + message[middle + 1 :]]),
         ):
             if left := getattr(own, name):
                 setattr(own, name, left - 1)
@@ -171,12 +165,12 @@ class SensorProgram:
         if self._held is not None:
             before, self._held = self._held, None
             return [message, before]
-        if own.swap:
-            own.swap -= 1
+        if own.reordered:
+            own.reordered -= 1
             self._held = message
             return []
-        if own.duplicate:
-            own.duplicate -= 1
+        if own.duplicated:
+            own.duplicated -= 1
             return [message, message]
         return [message]
 

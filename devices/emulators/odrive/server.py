@@ -187,7 +187,9 @@ class BusServer:
             "clear": lambda _, *names: faults.clear(*names),
         }
         loop.accept(listener, self._begin)
-        loop.sources.append((self._pause, self._serve))
+        loop.sources.append(
+            (lambda now: min((each.until for each in self._connections), default=math.inf) - now, self._serve)
+        )
 
     # --- connections -------------------------------------------------------------------------------------------------
 
@@ -199,9 +201,6 @@ class BusServer:
         self._handles.setdefault(connection.process, {})
         self._loop.files[wire] = connection.receive
         return True
-
-    def _pause(self, now: float) -> float:
-        return min((connection.until for connection in self._connections), default=float("inf")) - now
 
     def _serve(self, now: float) -> None:
         """Process all transfers, and repeat while a finished transfer may have enabled another one."""

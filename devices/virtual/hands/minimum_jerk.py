@@ -133,7 +133,10 @@ class MinimumJerkSettings(GripSettings):
             raise ConfigurationError("hand.points has one point: a tour needs 2 or more, or none for the default.")
         object.__setattr__(self, "points", points)  # frozen; lists from a file become tuples
         for name in ("curves", "rests"):
-            object.__setattr__(self, name, _words(getattr(self, name), f"hand.{name}"))
+            words = getattr(self, name)
+            if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+                raise ConfigurationError(f"hand.{name} = {words!r}: must be a list of words.")
+            object.__setattr__(self, name, tuple(words))
 
     def build(self, seed: int, workspace: Workspace) -> MinimumJerkHand:
         """Plan the tour within `workspace`; `seed` determines tremor and fluctuation."""
@@ -191,13 +194,6 @@ def _tour(settings: MinimumJerkSettings, workspace: Workspace) -> tuple[Phase, .
                     f"({x:.3g}, {y:.3g}) m."
                 )
     return phases
-
-
-def _words(value: Any, where: str) -> tuple[str, ...]:
-    """Return `value`, a list of words, as a tuple."""
-    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
-        raise ConfigurationError(f"{where} = {value!r}: must be a list of words.")
-    return tuple(value)
 
 
 def _chosen(words: tuple[str, ...], allowed: list[str], default: tuple[str, ...], where: str) -> tuple[str, ...]:
