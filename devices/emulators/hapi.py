@@ -137,11 +137,6 @@ class Arms(SimulatedHandle):
         """Return the time since the operator released the handle at `now` [s]; negative while it is held."""
         return -math.inf if self._released is None else now - self._released - CARRY
 
-    @property
-    def free(self) -> bool:
-        """Whether the handle is moved by the hand and the motors."""
-        return self.clock.tick > 0
-
     def advance(self, now: float, torques: tuple[float, float]) -> None:
         """Advance to the time `now` [s] with `torques` of the left and the right motor [N m]."""
         if self._released is None:

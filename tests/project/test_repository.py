@@ -164,7 +164,7 @@ MAY_WRITE = {
     "haptics/servo/servo.py": "the servo",
     "devices/faults.py": "a device around another one",
     "devices/virtual/device.py": "its safe output, when it is closed",
-    "devices/emulators/pid/plant.py": "the plant behind an emulated stick",
+    "devices/emulators/pid/firmware.py": "the plant behind an emulated stick",
     "devices/emulators/inverse3.py": "the plant behind an emulated service",
     "devices/emulators/hapi.py": "the plant behind an emulated board",
     "apps/reproduce/blockage.py": "a device around another one, which watches it",

@@ -77,7 +77,7 @@ class NativePipe:
         answer, self._answer = self._answer, None
         return answer
 
-    def reset(self, supply: bool = False) -> None:
+    def reset(self, supply: bool) -> None:
         """Discard the pending reply."""
         self._answer = None
 
@@ -124,7 +124,7 @@ class TextPipe:
         if not self._under_way and len(self._waiting) < PACKET:
             self._under_way = len(self._waiting)
 
-    def reset(self, supply: bool = False) -> None:
+    def reset(self, supply: bool) -> None:
         """Discard an incomplete line and the state of the packet being sent; with the `supply`, all text."""
         self._protocol.restart()
         self._under_way = 0
@@ -243,7 +243,8 @@ class EmulatedOdrive(bus.UsbDevice):
         """Plug the drive in under a new address; its encoders start at zero."""
         with self.lock:
             if not self.plugged:
-                self._switch_on()
+                self.inside.switch_on()
+                self.flush(supply=True)
                 self.plugged = True
             self.reconnect()
 
@@ -251,13 +252,8 @@ class EmulatedOdrive(bus.UsbDevice):
         """Unplug the drive and switch its power off."""
         with self.lock:
             self.plugged = False
-            self._switch_on()
-            self.flush()
-
-    def _switch_on(self) -> None:
-        self.inside.switch_on()
-        for pipe in self._pipes.values():
-            pipe.reset(supply=True)
+            self.inside.switch_on()
+            self.flush(supply=True)
 
     def reconnect(self) -> None:
         """Reappear on the bus under another address; all open handles become invalid."""
@@ -279,14 +275,11 @@ class EmulatedOdrive(bus.UsbDevice):
 
     # --- bulk endpoints ----------------------------------------------------------------------------------------------
 
-    def flush(self) -> None:
-        """Reset the endpoints and discard pending replies of the native protocol.
-
-        For text, see `TextPipe`.
-        """
+    def flush(self, supply: bool = False) -> None:
+        """Reset the endpoints and discard pending replies of the native protocol; with the `supply`, also text."""
         with self.changed:
             for pipe in self._pipes.values():
-                pipe.reset()
+                pipe.reset(supply)
             self.changed.notify_all()
 
     def pipe(self, endpoint: int) -> NativePipe | TextPipe:

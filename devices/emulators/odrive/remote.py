@@ -164,13 +164,10 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
             return patience
         return float(json.loads(self._receive(wire)))
 
-    def fault(self, *names: str) -> None:
-        """Activate faults (`devices.emulators.odrive.board`)."""
-        self._call("fault", *names, wire_name="observer")
-
-    def clear(self, *names: str) -> None:
-        """Deactivate faults; all of them if none is named."""
-        self._call("clear", *names, wire_name="observer")
+    fault = functools.partialmethod(_call, "fault", wire_name="observer")
+    """Activate faults with these names (`devices.emulators.odrive.board`)."""
+    clear = functools.partialmethod(_call, "clear", wire_name="observer")
+    """Deactivate faults with these names; all of them if none is named."""
 
     # --- devices -----------------------------------------------------------------------------------------------------
 
@@ -237,17 +234,8 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
         return fill(data, found) if bmRequestType & 0x80 else len(data)
 
 
-def _forwarded(name: str) -> Any:
-    def forward(self: RemoteBackend, *arguments: Any) -> Any:
-        return self._call(name, *arguments)
-
-    forward.__name__ = name
-    forward.__doc__ = f"Call `usb.backend.IBackend.{name}` in the other process."
-    return forward
-
-
 for _name in packets.FORWARDED:
-    setattr(RemoteBackend, _name, _forwarded(_name))
+    setattr(RemoteBackend, _name, functools.partialmethod(RemoteBackend._call, _name))
 
 
 class RemoteQueue:

@@ -4,6 +4,7 @@
     device = usb.core.find(backend=backend)
 
 - `profiles`: the available sticks, which are in ``sticks.toml``; the ``.hex`` files are their report descriptors.
-- `machine`: effects and the state machine of the PID class. `plant`: the handle with motors and converters.
-- `firmware`: descriptors, requests and reports. `stick`: the stick on the bus, and the backend for pyusb.
+- `machine`: effects and the state machine of the PID class.
+- `firmware`: descriptors, requests and reports, and the handle with motors and converters.
+- `stick`: the stick on the bus, and the backend for pyusb.
 """

@@ -8,8 +8,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from devices.emulators.pid.firmware import Firmware
-from devices.emulators.pid.plant import StickPlant
+from devices.emulators.pid.firmware import Firmware, StickPlant
 from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.usb_bus import FRAME, ROUNDING, FreeTime, Handle, UsbBackend, UsbDevice, WallTime, fail, fill
 from devices.emulators.wire_faults import STICK_FAULTS, WireFaults

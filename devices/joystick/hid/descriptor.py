@@ -89,8 +89,6 @@ class Field:
         Whether a value outside the logical range means "no value".
     logical_min, logical_max : int
         Range of the transmitted numbers.
-    physical_min, physical_max : int
-        Physical values of the logical range in `unit`; both 0 if unspecified. May be inherited from an earlier field.
     unit : int
         HID unit code; 0 without a unit.
     unit_exponent : int
@@ -111,8 +109,6 @@ class Field:
     null_state: bool
     logical_min: int
     logical_max: int
-    physical_min: int
-    physical_max: int
     unit: int
     unit_exponent: int
     collections: tuple[Collection, ...]
@@ -403,12 +399,6 @@ class _Parser:
         """Return the present unsigned value of a global item, 0 if it was never stated."""
         return self._globals[tag].unsigned if tag in self._globals else 0
 
-    def _range(self, minimum: int, maximum: int) -> tuple[int, int]:
-        low = self._globals[minimum].signed if minimum in self._globals else 0
-        if maximum not in self._globals:
-            return low, 0
-        return low, self._globals[maximum].signed if low < 0 else self._globals[maximum].unsigned
-
     def _add_field(self, item: Item, report_type: ReportType, usages: list[range]) -> None:
         flags, size, count = item.unsigned, self._number(Tag.REPORT_SIZE), self._number(Tag.REPORT_COUNT)
         report_id = self._number(Tag.REPORT_ID)
@@ -420,10 +410,12 @@ class _Parser:
         offset = self._bits.get(key, 8 if self._numbered else 0)
         if offset + size * count > LONGEST_REPORT * 8:
             raise item.error(f"{count} elements of {size} bits; a report has at most {LONGEST_REPORT} bytes")
-        logical = self._range(Tag.LOGICAL_MINIMUM, Tag.LOGICAL_MAXIMUM)
-        if not flags & _CONSTANT and logical[1] < logical[0]:
-            raise item.error(f"a logical range from {logical[0]} to {logical[1]}")
-        physical = self._range(Tag.PHYSICAL_MINIMUM, Tag.PHYSICAL_MAXIMUM)
+        low = self._globals[Tag.LOGICAL_MINIMUM].signed if Tag.LOGICAL_MINIMUM in self._globals else 0
+        high = self._number(Tag.LOGICAL_MAXIMUM)
+        if low < 0 and Tag.LOGICAL_MAXIMUM in self._globals:
+            high = self._globals[Tag.LOGICAL_MAXIMUM].signed
+        if not flags & _CONSTANT and high < low:
+            raise item.error(f"a logical range from {low} to {high}")
         array = not flags & (_CONSTANT | _VARIABLE)
         exponent = self._number(Tag.UNIT_EXPONENT)
         if exponent > 0x0F:  # manufacturers also write a signed byte instead of the four bits of the standard
@@ -448,10 +440,8 @@ class _Parser:
             constant=bool(flags & _CONSTANT),
             relative=bool(flags & _RELATIVE),
             null_state=bool(flags & _NULL_STATE),
-            logical_min=logical[0],
-            logical_max=logical[1],
-            physical_min=physical[0],
-            physical_max=physical[1],
+            logical_min=low,
+            logical_max=high,
             unit=self._number(Tag.UNIT),
             unit_exponent=exponent,
             collections=self._collections[-1],

@@ -176,7 +176,7 @@ def drawn_fields(draw):
     array = not flags & 3
     if not array and written:
         written = (written + written[-1:] * count)[:count]
-    logical, physical = draw(ranges()), draw(st.just((0, 0)) | ranges())
+    logical = draw(ranges())
     made = Field(
         report_type=draw(st.sampled_from(list(ReportType))),
         report_id=0,
@@ -190,8 +190,6 @@ def drawn_fields(draw):
         null_state=bool(flags & 0x40),
         logical_min=logical[0],
         logical_max=logical[1],
-        physical_min=physical[0],
-        physical_max=physical[1],
         unit=draw(st.sampled_from([0, 0x14, 0x1003, 0xF0D1_2345])),
         unit_exponent=draw(st.integers(-8, 7)),
         collections=(),
@@ -201,7 +199,7 @@ def drawn_fields(draw):
 
 def carried_over(made, earlier):
     """Return the field with the globals of an earlier one, which then need not be stated again."""
-    names = ("size", "logical_min", "logical_max", "physical_min", "physical_max", "unit", "unit_exponent")
+    names = ("size", "logical_min", "logical_max", "unit", "unit_exponent")
     return replace(made, **{name: getattr(earlier, name) for name in names})
 
 
@@ -209,7 +207,6 @@ def write_field(writer, made, runs):
     """Write the items that make a field, in any order, those that hold already only now and then."""
     parts = [
         lambda: writer.state_range(Tag.LOGICAL_MINIMUM, Tag.LOGICAL_MAXIMUM, made.logical_min, made.logical_max),
-        lambda: writer.state_range(Tag.PHYSICAL_MINIMUM, Tag.PHYSICAL_MAXIMUM, made.physical_min, made.physical_max),
         lambda: writer.state_global(Tag.UNIT, made.unit),
         lambda: writer.state_exponent(made.unit_exponent),
         lambda: writer.state_global(Tag.REPORT_SIZE, made.size),

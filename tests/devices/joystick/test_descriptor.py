@@ -40,7 +40,6 @@ def _common(f):
     return (
         (f.array, f.constant, f.null_state, f.relative),
         (f.logical_min, f.logical_max),
-        (f.physical_min, f.physical_max),
         (f.unit, f.unit_exponent),
     )
 
@@ -71,7 +70,6 @@ def _hid_tools_row(f):
         f.usages if array else f.usage,
         (array, f.is_const, f.is_null, bool(f.type & 4)),
         (f.logical_min, _maximum(f.logical_min, f.logical_max)),
-        (f.physical_min, _maximum(f.physical_min, f.physical_max)),
         (f.unit, _exponent(f.unit_exp)),
     )
 

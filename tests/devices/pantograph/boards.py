@@ -55,7 +55,7 @@ def driver(board, clock=None, **changes):
 def let_go(board):
     """Return True if the operator has released the handle."""
     _ = board.handle
-    return board.firmware.arms.free
+    return board.firmware.arms.clock.tick > 0
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import devices
 from devices.common.linkage import FiveBar
 from devices.common.settings import Workspace
-from devices.emulators.pid.plant import StickPlant
+from devices.emulators.pid.firmware import StickPlant
 from devices.emulators.pid.profiles import PROFILES
 from devices.virtual.hands.csv_table import read_table
 from devices.virtual.hands.hand import (
