@@ -303,6 +303,7 @@ class EmulatedDevice:
         return (-x, -y, z) if self.preset in _ROTATED else vector
 
 
+@dataclass
 class Service:
     """Emulated service.
 
@@ -317,10 +318,9 @@ class Service:
         Profile name that the client sends.
     """
 
-    def __init__(self, devices: Sequence[EmulatedDevice]) -> None:
-        self.devices = list(devices)
-        self.profile = ""
-        self._sessions = 0
+    devices: Sequence[EmulatedDevice]
+    profile: str = ""
+    _sessions: int = 0
 
     def connect(self) -> str:
         """Return the inventory for a new client; all devices are reset."""

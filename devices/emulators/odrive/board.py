@@ -11,6 +11,7 @@ import math
 import struct
 import threading
 from collections.abc import Iterable, Set
+from dataclasses import dataclass
 
 from devices.emulators import usb_bus as bus
 from devices.emulators.odrive.axis import DRIVER_FAULT, MOTOR_FAILED, STEP, Flywheels, Plant
@@ -47,6 +48,7 @@ NAK_PAUSE = 1e-3
 """Maximum interval between retries of a transfer for which the drive is not ready [s]."""
 
 
+@dataclass
 class NativePipe:
     """Endpoints of the native protocol: one request, one reply.
 
@@ -58,16 +60,15 @@ class NativePipe:
         The drive.
     """
 
-    def __init__(self, inside: Firmware) -> None:
-        self._inside = inside
-        self._answer: bytes | None = None
+    inside: Firmware
+    _answer: bytes | None = None
 
     def out(self, packet: bytes, faults: Set[str]) -> bool:
         """Process a packet from the host; return False if it is not accepted, because a reply is pending."""
         if self._answer is not None:
             return False
         if "wrong-crc" not in faults or packet[2:4] == _TABLE:
-            answer = self._inside.handle(packet)
+            answer = self.inside.handle(packet)
             if answer is not None and "lost-answer" not in faults:
                 self._answer = answer[:_HEADER] if "short" in faults else answer
         return True
@@ -126,7 +127,7 @@ class TextPipe:
 
     def reset(self, supply: bool) -> None:
         """Discard an incomplete line and the state of the packet being sent; with the `supply`, all text."""
-        self._protocol.restart()
+        self._protocol = TextProtocol(self._protocol.inside)
         self._under_way = 0
         if supply:
             self._waiting = b""

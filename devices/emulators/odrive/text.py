@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from devices.emulators.odrive.axis import POSITION_CONTROL, Axis
@@ -76,6 +77,7 @@ class Refused(Exception):
     """The reply to a command that is not executed."""
 
 
+@dataclass
 class TextProtocol:
     """Command interpreter of the drive.
 
@@ -85,14 +87,9 @@ class TextProtocol:
         The drive.
     """
 
-    def __init__(self, inside: Firmware) -> None:
-        self._inside = inside
-        self._received = b""
-        self._skipping = False
-
-    def restart(self) -> None:
-        """Discard an incomplete line."""
-        self._received, self._skipping = b"", False
+    inside: Firmware
+    _received: bytes = b""
+    _skipping: bool = False
 
     def handle_packet(self, packet: bytes) -> Iterator[bytes]:
         """Process a packet and execute the lines that are complete; yield replies."""
@@ -126,14 +123,14 @@ class TextProtocol:
         found = scan(text, kinds)
         if len(found) < least:
             raise Refused(_FORMAT)
-        if found[0] >= len(self._inside.axes):
+        if found[0] >= len(self.inside.axes):
             raise Refused(f"invalid motor {found[0]}")
-        return self._inside.axes[found[0]], found[1:]
+        return self.inside.axes[found[0]], found[1:]
 
     def _property(self, text: str) -> tuple[Row, list[str]]:
         """Return the property that the first argument names, and the other argument, if any."""
         found = scan(text, "ss")
-        row = self._inside.named.get(found[0]) if found else None
+        row = self.inside.named.get(found[0]) if found else None
         if row is None:
             raise Refused(_PROPERTY if found else _FORMAT)
         return row, found[1:]
@@ -150,14 +147,14 @@ class TextProtocol:
             return " ".join(f"{single(axis.values[f'encoder.{name}_estimate']):f}" for name in ("pos", "vel"))
         elif command == "r":
             row, _ = self._property(rest)
-            value = self._inside.read(row)
+            value = self.inside.read(row)
             return (f"{value:f}" if row.kind == "float" else f"{value:d}")[:_SHOWN]
         elif command == "w":
             row, given = self._property(rest)
             values = scan(given[0] if given else "", "f" if row.kind == "float" else "i")
             if not values or not row.writable:
                 return _REFUSED
-            self._inside.write(row, values[0])
+            self.inside.write(row, values[0])
         else:
             return _UNKNOWN
         return ""
