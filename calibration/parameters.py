@@ -57,9 +57,8 @@ sign of the velocity, and an undriven joint exerts the torque -F.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +70,7 @@ from calibration.friction.model import DIMENSIONS, MODELS, negative
 from calibration.handle import NAMES, Handle
 from devices.common.parameter_keys import UNIT_WORDS, key, unit_key
 from haptics.errors import ConfigurationError
-from haptics.files import read_toml, write_atomically
+from haptics.files import format_toml, read_toml, write_atomically
 from haptics.friction.laws import CoulombViscous, GaussianStribeck, Law, Stribeck
 from haptics.settings import unknown_name
 
@@ -563,46 +562,3 @@ def parameter_unit(name: str, rotary: bool, drive_unit: str = "") -> str:
 
 _MODEL = {"friction": "model", "motor": "drive_unit"}
 """Key of the model of each kind of parameters."""
-
-
-# --- TOML -------------------------------------------------------------------------------------------------------------
-
-
-def format_toml(tables: Mapping[str, Any], prefix: str = "") -> str:
-    """Format nested tables as TOML: numbers, texts, flags, lists of them, and tables by name.
-
-    Values of None are omitted. Numbers are written with full precision.
-    """
-    values = {key: value for key, value in tables.items() if value is not None and not isinstance(value, Mapping)}
-    lines = [f"{_key(key)} = {_value(value)}" for key, value in values.items()]
-    head = [f"[{prefix}]"] if prefix and lines else []
-    block = "\n".join([*head, *lines])
-    below = [
-        format_toml(table, f"{prefix}.{_key(key)}" if prefix else _key(key))
-        for key, table in tables.items()
-        if isinstance(table, Mapping)
-    ]
-    return "\n\n".join(filter(None, [block, *(text.rstrip("\n") for text in below)])) + "\n"
-
-
-def _key(key: str) -> str:
-    bare = key and key.isascii() and all(character.isalnum() or character in "-_" for character in key)
-    return key if bare else _quoted(key)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _quoted(value)
-    if isinstance(value, Sequence):
-        return f"[{', '.join(map(_value, value))}]"
-    return repr(int(value)) if isinstance(value, Integral) else repr(float(value))
-
-
-def _quoted(text: str) -> str:
-    escaped = (
-        f"\\{character}" if character in '"\\' else character if character.isprintable() else f"\\U{ord(character):08x}"
-        for character in text
-    )
-    return f'"{"".join(escaped)}"'

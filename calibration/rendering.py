@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.friction.model import DIMENSIONS
-from calibration.parameters import format_toml
 from devices.common.parameter_keys import UNIT_WORDS, key, unit_key
 from haptics.device import Causality
 from haptics.elements.tables import make_element, make_law
 from haptics.errors import ConfigurationError
+from haptics.files import format_toml
 
 if TYPE_CHECKING:
     from calibration.data.joint_recording import JointRecording, Source

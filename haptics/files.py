@@ -22,8 +22,9 @@ import tempfile
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import IO, Any
 
@@ -219,6 +220,46 @@ def parse_toml(text: str, label: str) -> dict[str, Any]:
         members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
         left.extend((member, depth + 1) for member in members)
     return content
+
+
+def format_toml(tables: Mapping[str, Any], prefix: str = "") -> str:
+    """Format nested tables as TOML: numbers, texts, flags, lists of them, and tables by name.
+
+    Values of None are omitted. Numbers are written with full precision.
+    """
+    values = {key: value for key, value in tables.items() if value is not None and not isinstance(value, Mapping)}
+    lines = [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in values.items()]
+    head = [f"[{prefix}]"] if prefix and lines else []
+    block = "\n".join([*head, *lines])
+    below = [
+        format_toml(table, f"{prefix}.{_toml_key(key)}" if prefix else _toml_key(key))
+        for key, table in tables.items()
+        if isinstance(table, Mapping)
+    ]
+    return "\n\n".join(filter(None, [block, *(text.rstrip("\n") for text in below)])) + "\n"
+
+
+def _toml_key(key: str) -> str:
+    bare = key and key.isascii() and all(character.isalnum() or character in "-_" for character in key)
+    return key if bare else _toml_text(key)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _toml_text(value)
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    return repr(int(value)) if isinstance(value, Integral) else repr(float(value))
+
+
+def _toml_text(text: str) -> str:
+    escaped = (
+        f"\\{character}" if character in '"\\' else character if character.isprintable() else f"\\U{ord(character):08x}"
+        for character in text
+    )
+    return f'"{"".join(escaped)}"'
 
 
 # --- NumPy arrays -----------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from apps.calibrate.options import (
 from apps.calibrate.results import as_object, describe, provenance
 from apps.shared.command import Answer
 from haptics.errors import ConfigurationError
-from haptics.files import write_atomically
+from haptics.files import format_toml, write_atomically
 from haptics.settings import build, unknown_name
 
 _TUNING = "output error of pushes; boundary by released contacts of rising stiffness, bisection"
@@ -48,7 +48,6 @@ def run_device(options: argparse.Namespace) -> Answer:
     """Move the device, identify it and write the parameter file."""
     from calibration.autotune import TABLE, Autotune, Tuning
     from calibration.autotune.procedure import tables_of
-    from calibration.parameters import format_toml
 
     if not 10.0 <= options.rate <= 10000.0:
         raise ConfigurationError(f"--rate = {options.rate!r}: must be a number of Hz from 10 to 10000.")
@@ -193,7 +192,6 @@ def _describe_handle(handle: Handle) -> list[str]:
 def _configuration(out: Path, handle: Handle | None, joints: tuple[JointParameters, ...]) -> list[str]:
     """Return the lines to add to the session configuration for this arm."""
     from calibration.handle import CENTRES, CERTAIN, MASS
-    from calibration.parameters import format_toml
 
     def rounded(value: float) -> float:
         return float(f"{value:.5g}") if abs(value) >= 1e-6 else 0.0
@@ -224,7 +222,6 @@ def servo_options(parser: argparse.ArgumentParser) -> None:
 def run_servo(options: argparse.Namespace) -> Answer:
     """Move an arm, identify its position servo and write the settings."""
     from calibration.motions.servo import Excitation, ServoMeasurement
-    from calibration.parameters import format_toml
 
     mover, tables = mover_for(options, _SERVO, choices=_ARMS)
     measurement = ServoMeasurement(build(Excitation, tables.get(_SERVO, {}), _SERVO))

@@ -38,10 +38,9 @@ from numpy.typing import NDArray
 
 from calibration.data.joint_recording import JointRecording
 from calibration.fitting.intervals import ErrorEstimate, relative_error
-from calibration.parameters import format_toml
 from devices.common import parameter_keys
 from haptics.errors import ConfigurationError
-from haptics.files import read_toml, write_atomically
+from haptics.files import format_toml, read_toml, write_atomically
 from haptics.settings import unknown_name
 
 Array = NDArray[np.float64]

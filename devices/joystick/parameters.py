@@ -51,8 +51,9 @@ second axis. A wheel has one effect, and only the first element of both matrices
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ from devices.joystick.hid.usages import X, Y
 from devices.joystick.reports import MOST_BUTTONS
 from devices.joystick.usb.transport import UsbIdentity
 from haptics.errors import ConfigurationError
-from haptics.files import read_toml, write_atomically
+from haptics.files import format_toml, read_toml, write_atomically
 from haptics.settings import allowed_text, bounded, build, check, choice, documented, flag, string, unrestricted
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -320,13 +321,12 @@ def read_parameters(path: str | Path) -> StickParameters:
 
 def format_parameters(parameters: StickParameters) -> str:
     """Format parameters as TOML. `build_parameters` restores the same numbers."""
-    blocks = []
-    for name in _TABLES:
-        table = getattr(parameters, name)
-        values = ((entry.name, getattr(table, entry.name)) for entry in fields(table))
-        lines = [f"{key} = {_toml(key, value)}" for key, value in values if value is not None]
-        blocks.append("\n".join([f"[{name}]", *lines]))
-    return "\n\n".join(blocks) + "\n"
+    return re.sub(
+        rf"^({'|'.join(_HEXADECIMAL)}) = (\d+)$",
+        lambda line: f"{line[1]} = 0x{int(line[2]):0{_HEXADECIMAL[line[1]]}x}",
+        format_toml(asdict(parameters)),
+        flags=re.MULTILINE,
+    )
 
 
 def write_parameters(path: str | Path, parameters: StickParameters) -> None:
@@ -338,14 +338,3 @@ def write_parameters(path: str | Path, parameters: StickParameters) -> None:
         If it cannot be written.
     """
     write_atomically(path, format_parameters(parameters))
-
-
-def _toml(key: str, value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(_toml(key, item) for item in value)}]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
-    return f"0x{value:0{_HEXADECIMAL[key]}x}" if key in _HEXADECIMAL else repr(value)
