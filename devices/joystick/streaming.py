@@ -67,9 +67,9 @@ class Forces:
     """
 
     def __init__(self, playbook: Playbook, blocks: list[int], keep_alive: float) -> None:
-        self._magnitude = playbook.magnitude
         self._full_scale = playbook.full_scale
-        self._buffers = [bytearray(playbook.constant(block)) for block in blocks]
+        # number, report, and lowest count of each streamed quantity
+        self._outputs = [(playbook.magnitude, bytearray(playbook.constant(block)), 0) for block in blocks]
         self._starts = [playbook.operation(block, use.START) for block in blocks]
         self._keep_alive = keep_alive
         self.levels = Latch(3)
@@ -80,7 +80,7 @@ class Forces:
     @property
     def on(self) -> bool:
         """Whether the stick has, or may have, a nonzero force to play."""
-        return any(self._sent[: len(self._buffers)])
+        return any(self._sent[: len(self._starts)])
 
     def idle(self) -> float:
         """Return the time until the next report is due if no new command arrives [s]."""
@@ -100,7 +100,9 @@ class Forces:
         for part in sorted(range(len(self._sent)), key=lambda part: -self._error(part, targets)):
             targets, fresh = self._target_counts()
             if targets[part] != self._sent[part]:
-                accepted = yield self._report(part, targets[part])
+                number, report, lowest = self._outputs[part]
+                number.put(report, lowest + targets[part])
+                accepted = yield bytes(report)
                 self._sent[part] = targets[part] if accepted else _UNKNOWN
             if part < len(self._due) and fresh and time.perf_counter() >= self._due[part]:
                 accepted = yield self._starts[part]
@@ -122,11 +124,6 @@ class Forces:
     def _error(self, part: int, targets: tuple[int, int]) -> float:
         """Return the difference between the target count and the sent count."""
         return abs(targets[part] - self._sent[part])
-
-    def _report(self, part: int, count: int) -> bytes:
-        buffer = self._buffers[part]
-        self._magnitude.put(buffer, count)
-        return bytes(buffer)
 
 
 class TurnedForces(Forces):
@@ -150,10 +147,9 @@ class TurnedForces(Forces):
 
     def __init__(self, playbook: Playbook, block: int, keep_alive: float, effect: bytes) -> None:
         super().__init__(playbook, [block], keep_alive)
-        self._angle = playbook.angle
-        self._turn = self._angle.field.logical_max - self._angle.field.logical_min
-        self._effect = bytearray(effect)
-        self._kept = self._angle.get(effect) - self._angle.field.logical_min
+        angle, lowest = playbook.angle, playbook.angle.field.logical_min
+        self._outputs.append((angle, bytearray(effect), lowest))
+        self._turn, self._kept = angle.field.logical_max - lowest, angle.get(effect) - lowest
         self._sent = [0, self._kept]
 
     def _counts(self, level_x: float, level_y: float) -> tuple[int, int]:
@@ -175,12 +171,6 @@ class TurnedForces(Forces):
         if part == 0 or self._sent[1] == _UNKNOWN:
             return error
         return math.tau * min(error, self._turn - error) / self._turn * abs(self._sent[0])
-
-    def _report(self, part: int, count: int) -> bytes:
-        if part == 0:
-            return super()._report(part, count)
-        self._angle.put(self._effect, self._angle.field.logical_min + count)
-        return bytes(self._effect)
 
 
 # --- monitoring -------------------------------------------------------------------------------------------------------

@@ -100,17 +100,16 @@ def come_to_rest(port: int, zero: bytes, setup: bytes) -> bool:
     for attempt in range(3):
         if attempt:
             resynchronise(port, setup)
-        if _confirmed(port, zero) and _confirmed(port, zero):
+        for _ in range(2):
+            write_all(port, zero)
+            reply = read_up_to(port, REPLY_LENGTH, PATIENCE)
+            if len(reply) < REPLY_LENGTH or reply[0] != zero[1]:
+                break
+        else:
             write_all(port, RESET)
             return True
     write_all(port, RESET)
     return False
-
-
-def _confirmed(port: int, zero: bytes) -> bool:
-    write_all(port, zero)
-    reply = read_up_to(port, REPLY_LENGTH, PATIENCE)
-    return len(reply) == REPLY_LENGTH and reply[0] == zero[1]
 
 
 def prepare(words: list[str]) -> Callable[[], int]:
