@@ -210,13 +210,8 @@ def slide(speed: float, direction: float) -> Motion:
     def shape(t: Array) -> tuple[Array, Array]:
         return speed * np.outer(_way(t, _START), unit), speed * np.outer(_rise(t, _START), unit)
 
-    return Motion(
-        f"slide-{round(speed * 1e3)}-{round(math.degrees(direction))}",
-        SLIDING_SETTLING,
-        SLIDING_DURATION,
-        shape,
-        prescribed=True,
-    )
+    name = f"slide-{round(speed * 1e3)}-{round(math.degrees(direction))}"
+    return Motion(name, SLIDING_SETTLING, SLIDING_DURATION, shape, prescribed=True)
 
 
 HOLD = Motion("hold", SETTLING, HOLD_DURATION, lambda t: np.outer(HOLD_FORCE * _rise(t, _PUSH_START), PUSH_DIRECTION))

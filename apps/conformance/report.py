@@ -93,7 +93,11 @@ def describe(rows: list[Result], raw: Sequence[Result] = ()) -> str:
     ]
     plain = {row["element"]: row for row in raw}
     body = [line for element, own in ranked(rows) for line in _lines(element, own, plain.get(element))]
-    lines = _aligned([*heads, *body])
+    table = [*heads, *body]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    # The first two columns and the last one are text, the others numbers.
+    sides = "<<" + ">" * (len(widths) - 3) + "<"
+    lines = ["  ".join(map(format, line, map("{}{}".format, sides, widths))).rstrip() for line in table]
     notes = [f"reference cell: {REFERENCE.name}; worst: the worst value of all cells; *: beyond the limit"]
     if raw:
         notes.append("raw: reference cell, velocity the plain difference of positions; elsewhere the default estimator")
@@ -121,18 +125,6 @@ def _lines(element: str, own: list[Result], plain: Result | None) -> list[tuple[
 
 def _cell(metric: Metric, value: float | None) -> str:
     return metric.shown(value) + ("*" if metric.excess({metric.key: value}) > 1.0 else " ")
-
-
-def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
-    last = len(widths) - 1
-    return [
-        "  ".join(
-            text.ljust(width) if column < 2 or column == last else text.rjust(width)
-            for column, (text, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in table
-    ]
 
 
 def write(rows: list[Result], folder: Path, raw: Sequence[Result] = ()) -> dict[str, str]:

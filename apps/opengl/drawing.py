@@ -122,10 +122,13 @@ class Brush:
     ----------
     labels : list
         All texts.
+    draw : callable
+        Draws the batch.
     """
 
     def __init__(self) -> None:
         self._batch = pyglet.graphics.Batch()
+        self.draw = self._batch.draw
         self._back = pyglet.graphics.Group(0)
         self._front = pyglet.graphics.Group(1)
         self._sprites: list[Any] = []
@@ -136,19 +139,38 @@ class Brush:
         """Number of texts and pictures."""
         return len(self.labels) + len(self._sprites)
 
-    def draw(self) -> None:
-        """Draw the batch."""
-        self._batch.draw()
-
     def text(
-        self, words: str, place: Point, size: float, colour: str, bold: bool = False, anchor: str = "center"
+        self,
+        words: str,
+        place: Point,
+        size: float,
+        colour: str,
+        bold: bool = False,
+        anchor: str = "center",
+        **options: Any,
     ) -> Any:
-        """Add one line of text with its middle, or its ``left`` or ``right`` end, at a position.
+        """Add a text with its middle, or its ``left`` or ``right`` end, at a position.
 
-        The font size is `size` pixels, and the position is at half the height of the line. It is rounded to whole
-        pixels to avoid blurred letters.
+        The font size is `size` pixels, and the position is at half the height of the text. It is rounded to whole
+        pixels to avoid blurred letters. `options` are further options of pyglet's label.
         """
-        return self._label(words, place, size, colour, weight="bold" if bold else "normal", anchor_x=anchor)
+        label = pyglet.text.Label(
+            words,
+            x=round(place[0]),
+            y=round(place[1]),
+            font_name=_FONTS,
+            font_size=size,
+            color=rgba(colour),
+            weight="bold" if bold else "normal",
+            anchor_x=anchor,
+            anchor_y="center",
+            dpi=_PIXELS,
+            batch=self._batch,
+            group=self._front,
+            **options,
+        )
+        self.labels.append(label)
+        return label
 
     def paragraphs(self, words: str, area: Area, sizes: tuple[float, float], colour: str, left: bool) -> float:
         """Add wrapped text centred in an area, with the largest font size that fits.
@@ -169,7 +191,7 @@ class Brush:
         width = min(area.width, 34 * size)
         place = area.middle[0] - 0.5 * width, area.middle[1]
         align = "left" if left else "center"
-        label = self._label(words, place, size, colour, width=width, multiline=True, align=align, anchor_x="left")
+        label = self.text(words, place, size, colour, anchor="left", width=width, multiline=True, align=align)
         while (label.content_height > area.height or label.content_width > width) and size > 0.3 * least:
             size *= 0.94
             label.begin_update()
@@ -178,23 +200,6 @@ class Brush:
             label.end_update()
         label.x = round(area.middle[0] - 0.5 * (label.content_width if left else width))
         return size
-
-    def _label(self, words: str, place: Point, size: float, colour: str, **options: Any) -> Any:
-        label = pyglet.text.Label(
-            words,
-            x=round(place[0]),
-            y=round(place[1]),
-            font_name=_FONTS,
-            font_size=size,
-            color=rgba(colour),
-            anchor_y="center",
-            dpi=_PIXELS,
-            batch=self._batch,
-            group=self._front,
-            **options,
-        )
-        self.labels.append(label)
-        return label
 
     def picture(self, cover: Cover, place: Point, colour: str, front: bool = False) -> Any:
         """Add a one-colour picture centred at a position. Return it so that it can be moved."""
