@@ -214,34 +214,24 @@ def _anchored(limit: Callable[[float, float], Pair]) -> Formula:
     return formula
 
 
-def _low_pass(frequency: float, quality: float, period: float) -> Callable[[float], float]:
-    """Return a second-order low-pass filter, discretized by the bilinear transform."""
-    k = math.tan(math.pi * frequency * period)
-    norm = 1.0 + k / quality + k * k
-    gain, b1, b2 = k * k / norm, 2.0 * (k * k - 1.0) / norm, (1.0 - k / quality + k * k) / norm
-    memory = [0.0, 0.0]
-
-    def process(x: float) -> float:
-        y = gain * x + memory[0]
-        memory[0] = 2.0 * gain * x - b1 * y + memory[1]
-        memory[1] = gain * x - b2 * y
-        return y
-
-    return process
-
-
 def openffboard_ramp(period: float) -> Formula:
     """Return the friction effect of OpenFFBoard.
 
-    It is half a sine wave up to `RAMP_SPEED`, per axis, with a low-pass filter.
+    It is half a sine wave up to `RAMP_SPEED`, per axis, with a second-order low-pass filter (bilinear transform).
     """
-    filters = [_low_pass(RAMP_FILTER_FREQUENCY, RAMP_FILTER_QUALITY, period) for _ in range(2)]
+    k = math.tan(math.pi * RAMP_FILTER_FREQUENCY * period)
+    norm = 1.0 + k / RAMP_FILTER_QUALITY + k * k
+    gain, b1, b2 = k * k / norm, 2.0 * (k * k - 1.0) / norm, (1.0 - k / RAMP_FILTER_QUALITY + k * k) / norm
+    memory = [[0.0, 0.0], [0.0, 0.0]]
 
     def formula(_: Any, velocity: Any) -> Pair:
         forces = []
-        for process, v in zip(filters, velocity, strict=True):
+        for own, v in zip(memory, velocity, strict=True):
             rise = 0.5 * (1.0 - math.cos(math.pi * min(abs(v) / RAMP_SPEED, 1.0)))
-            forces.append(process(-math.copysign(FRICTION * rise, v)))
+            x = -math.copysign(FRICTION * rise, v)
+            y = gain * x + own[0]
+            own[0], own[1] = 2.0 * gain * x - b1 * y + own[1], gain * x - b2 * y
+            forces.append(y)
         return forces[0], forces[1]
 
     return formula

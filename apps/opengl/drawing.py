@@ -140,22 +140,15 @@ class Brush:
         return len(self.labels) + len(self._sprites)
 
     def text(
-        self,
-        words: str,
-        place: Point,
-        size: float,
-        colour: str,
-        bold: bool = False,
-        anchor: str = "center",
-        **options: Any,
+        self, line: str, place: Point, size: float, colour: str, bold: bool = False, anchor: str = "center", **more: Any
     ) -> Any:
         """Add a text with its middle, or its ``left`` or ``right`` end, at a position.
 
         The font size is `size` pixels, and the position is at half the height of the text. It is rounded to whole
-        pixels to avoid blurred letters. `options` are further options of pyglet's label.
+        pixels to avoid blurred letters. `more` are further options of pyglet's label.
         """
         label = pyglet.text.Label(
-            words,
+            line,
             x=round(place[0]),
             y=round(place[1]),
             font_name=_FONTS,
@@ -167,7 +160,7 @@ class Brush:
             dpi=_PIXELS,
             batch=self._batch,
             group=self._front,
-            **options,
+            **more,
         )
         self.labels.append(label)
         return label

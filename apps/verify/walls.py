@@ -357,7 +357,19 @@ def on_a_mass(
     found, Z = Walls(len(reference)), period / mass.kilograms
     free = mass.velocity + Z[:, None] * mass.force
     met = [_Met(wall, *depths(wall, reference)) for wall in map(WallNumbers, tables)]
-    velocity = _meet(met, free, Z, share, period)
+    open_ticks, velocity = np.arange(len(free)), free.copy()
+    for _ in range(_ROUNDS):  # solve all walls one after the other, in the ticks that still change
+        changed = np.zeros(len(open_ticks), bool)
+        for one in met:
+            part = _Met(one.wall, one.depth[open_ticks], one.g[open_ticks])
+            part.push, part.drag = one.push[open_ticks], one.drag[open_ticks]
+            without = velocity[open_ticks] - Z[open_ticks, None] * part.force
+            changed |= part.solve(without, Z[open_ticks], share[open_ticks], period)
+            one.push[open_ticks], one.drag[open_ticks] = part.push, part.drag
+            velocity[open_ticks] = without + Z[open_ticks, None] * part.force
+        open_ticks = open_ticks[changed]
+        if not len(open_ticks) or len(met) == 1:
+            break
     for one in met:
         # Limit the velocities so that the reference can still be stopped with 8/9 of its acceleration.
         g = one.g
@@ -378,25 +390,6 @@ def on_a_mass(
     found.doubt += np.where(touched > 1, 100.0 * _AGREED * found.normal, 0.0)
     found.force = (velocity - free) / Z[:, None]
     return found
-
-
-def _meet(met: Sequence[_Met], free: Floats, Z: Floats, share: Floats, period: float) -> Floats:
-    """Solve all walls and return the resulting velocity."""
-    open_ticks = np.arange(len(free))
-    velocity = free.copy()
-    for _ in range(_ROUNDS):
-        changed = np.zeros(len(open_ticks), bool)
-        for one in met:
-            part = _Met(one.wall, one.depth[open_ticks], one.g[open_ticks])
-            part.push, part.drag = one.push[open_ticks], one.drag[open_ticks]
-            without = velocity[open_ticks] - Z[open_ticks, None] * part.force
-            changed |= part.solve(without, Z[open_ticks], share[open_ticks], period)
-            one.push[open_ticks], one.drag[open_ticks] = part.push, part.drag
-            velocity[open_ticks] = without + Z[open_ticks, None] * part.force
-        open_ticks = open_ticks[changed]
-        if not len(open_ticks) or len(met) == 1:
-            break
-    return velocity
 
 
 class Touching:
