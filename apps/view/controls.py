@@ -9,7 +9,19 @@ from apps.front_ends.run import RunInfo
 from apps.shared.display import SliderScale
 from apps.shared.theme import Theme
 from apps.view.charts import Panel
-from apps.view.qt import QtCore, QtGui, QtWidgets, current_theme, font, label, lay_out, px, remove_all, tool_button
+from apps.view.qt import (
+    QtCore,
+    QtGui,
+    QtWidgets,
+    current_theme,
+    font,
+    label,
+    lay_out,
+    px,
+    remove_all,
+    restyle,
+    tool_button,
+)
 
 KINDS = ("device", "model", "law", "hand")
 """Kinds of choices."""
@@ -76,14 +88,6 @@ class ParameterSlider(QtWidgets.QWidget):
         with QtCore.QSignalBlocker(self.slider):
             self.slider.setValue(self.scale.position(value))
         self.changed.emit(self.key, value)
-
-
-def restyle(widget: QtWidgets.QWidget, name: str, value: bool) -> None:
-    """Set a property on which the style sheet depends, and restyle the widget."""
-    if widget.property(name) != value:
-        widget.setProperty(name, value)
-        widget.style().unpolish(widget)
-        widget.style().polish(widget)
 
 
 class SessionPanel(Panel):

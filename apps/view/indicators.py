@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from apps.front_ends.run import RunInfo
-from apps.shared.display import QUANTILES, Verdict, certificate, durations, grouped, millijoules, verdict
-from apps.shared.theme import Theme
+from apps.shared.display import QUANTILES, certificate, durations, grouped, millijoules, verdict
 from apps.view.charts import Panel
 from apps.view.feed import Feed
 from apps.view.history import FLAGS, Column, Counts, Floats
-from apps.view.qt import QtCore, QtGui, QtWidgets, current_theme, label, lay_out, px, remove_all, tool_button
+from apps.view.qt import QtCore, QtGui, QtWidgets, current_theme, label, lay_out, px, remove_all, restyle, tool_button
 from haptics.device import Causality
 from haptics.records import Status
 
@@ -82,7 +81,6 @@ class DeadManBanner(QtWidgets.QFrame):
         self.setObjectName("deadman")
         self._past = past
         self._words = ("", "", "")
-        self.released = True
         self.order = label("", 17, bold=True)
         self.reason = label("", 11, wrap=True)
         lay_out(QtWidgets.QHBoxLayout(self), self.order, (self.reason, 1), margins=(14, 8, 14, 8), spacing=18)
@@ -99,20 +97,10 @@ class DeadManBanner(QtWidgets.QFrame):
         self.setVisible(bool(switch))
         self.show_state(released=True)
 
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        if self.released:
-            look, ink = f"background: {theme.notice}; border: 2px solid {theme.notice};", "#000000"
-        else:
-            look, ink = f"background: {theme.panel}; border: 2px solid {theme.force};", theme.text
-        self.setStyleSheet(f"QFrame#deadman {{ {look} border-radius: 6px; }} QFrame#deadman QLabel {{ color: {ink}; }}")
-
     def show_state(self, released: bool) -> None:
         """Show whether the switch is released."""
         loud, quiet, without = self._words
-        if released != self.released or not self.order.text():
-            self.released = released
-            self.apply(current_theme())
+        restyle(self, "released", released)
         self.order.setText(loud if released else quiet)
         self.reason.setText(without)
 
@@ -200,29 +188,16 @@ class Lamps(QtWidgets.QWidget):
             grid.addWidget(lamp, number // columns, number % columns)
             grid.setColumnStretch(number % columns, 1)
 
-    def apply(self, theme: Theme) -> None:
-        """Restyle all lamps at the next refresh, with the colours of `theme`."""
-        self.shown = {}
-
     def refresh(self, counts: Counts) -> None:
         """Update the lamps. Only changed lamps are restyled, because that takes longer than a frame."""
-        theme = current_theme()
         for sign in self._signs:
             number = FLAGS.index(sign.flag)
             lamp, ticks = self.lamps[sign.flag], int(counts.flags[number])
             lamp.setToolTip(f"{sign.meaning}: {grouped(ticks)} {'tick' if ticks == 1 else 'ticks'} of this run")
             ever, now = ticks > 0, bool(counts.time - counts.last[number] < GLOW)
-            if (ever, now) == self.shown.get(sign.flag):
-                continue
             self.shown[sign.flag] = ever, now
-            if now:
-                fill, ink = (theme.motion, theme.panel) if sign.ordinary else (theme.alarm, theme.on_alarm)
-                look = f"background: {fill}; color: {ink}; border: 2px solid {theme.text};"
-            elif ever:
-                look = f"color: {theme.text}; border: 2px solid {theme.text};"
-            else:
-                look = f"color: {theme.faint}; border: 1px solid {theme.border};"
-            lamp.setStyleSheet(f"QLabel {{ {look} border-radius: 5px; }}")
+            lit = "ordinary" if sign.ordinary else "alarm"
+            restyle(lamp, "lamp", lit if now else "past" if ever else "never")
 
 
 class EnergyBar(QtWidgets.QWidget):
@@ -353,8 +328,8 @@ class EndCard(Panel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._verdict: Verdict | None = None
         self.badge = label("", 11, bold=True)
+        self.badge.setObjectName("badge")
         # Only the scroll area may wrap text: a panel with height-for-width cannot be shrunk below that height.
         self.reason = label("", 12, bold=True)
         self.because = label("", 11, wrap=True)
@@ -379,23 +354,15 @@ class EndCard(Panel):
         super().closeEvent(event)
         self.closed.emit()
 
-    def apply(self, theme: Theme) -> None:
-        """Apply the colours of `theme`."""
-        fit = self._verdict is not None and self._verdict.fit
-        fill, ink, edge = (theme.panel, theme.text, theme.force) if fit else (theme.notice, "#000000", theme.notice)
-        self.badge.setStyleSheet(
-            f"QLabel {{ background: {fill}; color: {ink}; border: 2px solid {edge}; border-radius: 5px;"
-            " padding: 0 7px; }"
-        )
-
     def show_end(self, reason: str, summary: Mapping[str, Any], error: str = "") -> None:
         """Show the reason for the end of the run, the certificate, and the `error` if there is one."""
-        self._verdict = verdict(summary)
+        found = verdict(summary)
         remove_all(self._grid)
         self.reason.setText(reason)
-        self.badge.setText("" if self._verdict is None else self._verdict.word.upper())
-        self.badge.setVisible(self._verdict is not None)
-        reasons = self._verdict.reasons if self._verdict is not None else ()
+        self.badge.setText("" if found is None else found.word.upper())
+        self.badge.setVisible(found is not None)
+        restyle(self.badge, "fit", found is not None and found.fit)
+        reasons = found.reasons if found is not None else ()
         self.because.setText("\n".join([error] * bool(error) + [f"• {why}" for why in reasons]))
         self.because.setVisible(bool(self.because.text()))
         names, top = list(QUANTILES.values()), QtCore.Qt.AlignmentFlag.AlignTop
@@ -411,7 +378,6 @@ class EndCard(Panel):
             self._grid.addWidget(label(name, 10, faint=True), row, 0)
             for word, cell in cells.items():
                 self._grid.addWidget(cell, row, 1 + names.index(word), QtCore.Qt.AlignmentFlag.AlignRight)
-        self.apply(current_theme())
         self.show()
 
 

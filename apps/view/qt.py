@@ -181,6 +181,15 @@ def remove_all(layout: QtWidgets.QLayout) -> None:
             widget.deleteLater()
 
 
+def restyle(widget: QtWidgets.QWidget, name: str, value: object) -> None:
+    """Set a property on which the style sheet depends, and restyle the widget and all widgets inside it."""
+    if widget.property(name) != value:
+        widget.setProperty(name, value)
+        for part in (widget, *widget.findChildren(QtWidgets.QWidget)):
+            part.style().unpolish(part)
+            part.style().polish(part)
+
+
 _KEYS = (QtCore.QEvent.Type.KeyPress, QtCore.QEvent.Type.KeyRelease)
 
 

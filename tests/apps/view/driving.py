@@ -106,6 +106,11 @@ def cut_texts(window):
     return found
 
 
+def colour_of(widget):
+    """Return the colour of a widget inside its left edge."""
+    return widget.grab().toImage().pixelColor(4, widget.height() // 2).name()
+
+
 def texts_of(widget):
     """Return the texts of all labels of a widget, one per line."""
     return "\n".join(label.text() for label in widget.findChildren(QtWidgets.QLabel))

@@ -15,7 +15,7 @@ from PySide6 import QtCore, QtGui, QtTest, QtWidgets
 from apps.front_ends.messages import HOLD_EVERY, Close, HandButtons, HandTarget, HoldKey, Key, Quit, SessionEnded, Stop
 from apps.view.window import DEBOUNCE_MS, LEAST
 from haptics.records import Status
-from tests.apps.view.driving import cut_texts, frames, publish
+from tests.apps.view.driving import colour_of, cut_texts, frames, publish
 from tests.apps.view.summaries import SUMMARY
 
 SPACE = QtCore.Qt.Key.Key_Space
@@ -70,14 +70,13 @@ def test_banner_names_the_key_or_button_to_hold_and_fits_the_least_window(live, 
     assert banner.order.text() == loud
     held, released = rows[:100].copy(), rows[100:200].copy()
     held["status"], released["status"] = 0, int(Status.RELEASED | Status.FADE)
-    alarmed, places = banner.styleSheet(), []
+    places = []
     for part, words in ((held, quiet), (released, loud)):
         live.publish(part)
         assert banner.order.text() == words
-        assert (banner.styleSheet() == alarmed) == (words == loud)
+        assert colour_of(banner) == (live.window.theme.notice if words == loud else live.window.theme.panel)
         places.append(live.window.dashboard.plane.geometry())
     assert places[0] == places[1], "the plane must not move under the mouse when the key is pressed"
-    assert live.window.theme.notice in banner.styleSheet()
     live.window.resize(*LEAST)
     live.publish(rows[200:500])
     assert live.window.size() == QtCore.QSize(*LEAST)

@@ -26,7 +26,7 @@ from apps.view.window import LEAST
 from apps.view.xy_plots import PlanePanel
 from haptics.records import Status
 from tests.apps.view import view_rows
-from tests.apps.view.driving import cut_texts, frames, texts_of
+from tests.apps.view.driving import colour_of, cut_texts, frames, texts_of
 from tests.apps.view.summaries import REASONS, SUMMARY, UNFIT
 
 SIGNS = (*SAFETY, *TIMING)
@@ -135,7 +135,7 @@ def test_end_shows_reason_and_certificate_and_keeps_the_picture(live, rows):
     for part in ("p99.9", "410", "1377", "pinned to CPU 1", "CPU steal 0.25\u00a0s"):
         assert part in texts_of(card)
     assert not card.because.isVisible()
-    fit = card.badge.styleSheet()
+    assert colour_of(card.badge) == live.window.theme.panel
     assert not live.window.dashboard.notice.isVisible()
     assert "500 ticks" in live.window.dashboard.numbers.text()
     assert len(live.window.dashboard.plane._effector.getData()[0]) == 1
@@ -148,7 +148,7 @@ def test_end_shows_reason_and_certificate_and_keeps_the_picture(live, rows):
     assert texts_of(card).startswith("UNFIT\nRun ended: completed")
     assert card.because.isVisible()
     assert all(reason in card.because.text() for reason in REASONS)
-    assert card.badge.styleSheet() != fit
+    assert colour_of(card.badge) == live.window.theme.notice
 
 
 def test_fault_is_shown_until_the_next_run(live):
@@ -189,10 +189,10 @@ def test_lamp_lights_goes_out_and_remembers(live, rows):
     live.publish(flagged[:200])
     assert lamps.shown[Status.LIMITED] == (True, True)
     assert lamps.shown[Status.SLEW] == (False, False)
-    lit = lamp.styleSheet()
+    assert colour_of(lamp) == live.window.theme.alarm
     live.publish(flagged[200:])
     assert lamps.shown[Status.LIMITED] == (True, False)
-    assert lamp.styleSheet() != lit
+    assert colour_of(lamp) != live.window.theme.alarm
     assert lamp.toolTip().endswith("clamped: 1 tick of this run")
 
 

@@ -136,7 +136,7 @@ def test_replay_shows_flags_energy_and_dead_man_of_every_tick(qtbot, rows):
     banner, energy = dashboard.dead_man, dashboard.safety
     for index, released, mark in ((999, True, 0.0), (1400, False, 0.0), (1500, False, 0.2), (2900, False, 0.2)):
         window.seek(index)
-        assert banner.released == released
+        assert banner.property("released") == released
         assert banner.order.text() == ("THE SPACE BAR WAS NOT HELD" if released else "The space bar was held")
         assert energy.bar.marked == pytest.approx(mark)
         assert dashboard.safety.lamps.shown[Status.RELEASED] == (True, index < 2000)
