@@ -41,9 +41,6 @@ COUPLINGS = ("gear", "spring", "impact", "rigid")
 ENCODERS = ("motor", "joint", "both")
 """Mounting places of the encoders."""
 
-LEAST_CLEARANCE = 0.2
-"""Minimum distance of the whole workspace from a singularity, dimensionless; 1 is the largest possible distance."""
-
 # Stiffness [N m/rad] that represents a rigid coupling in a feed-forward whose model has a spring.
 _RIGID_STIFFNESS = 1e9
 
@@ -184,10 +181,6 @@ class ArmBody:
             inertia += np.eye(2) * self.rotor_inertia * self.reduction**2
         back = np.linalg.inv(self.linkage.jacobians([joints])[0])
         return np.asarray(back.T @ inertia @ back)
-
-    def require_workspace(self, lower: tuple[float, float], upper: tuple[float, float]) -> None:
-        """Raise `ConfigurationError` unless the arm reaches a rectangle [m], well away from singularities."""
-        self.linkage.require_workspace(lower, upper, LEAST_CLEARANCE)
 
     def new_plant(self, record: NDArray[Any], position: tuple[float, float], step: float) -> NDArray[Any]:
         """Initialize `record` with the arm at rest and return its drives, (2,).

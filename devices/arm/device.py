@@ -20,8 +20,8 @@ import numpy as np
 
 from devices.arm.body import PLACE, ArmBody
 from devices.arm.mechanics.linkage import LINKAGE, flange_angle, inverse, jacobian, position
-from devices.arm.motors import MotorStage, make_stage
-from devices.arm.motors.settings import Demands, DriveGains, OdriveSettings
+from devices.arm.motors import CanStage, MotorStage, OdriveStage
+from devices.arm.motors.settings import CAN, Demands, DriveGains, OdriveSettings
 from devices.arm.motors.stage import MOTORS, SILENCE, give_motors, take_motors
 from devices.arm.sensors.force_sensor import SENSOR, STANDARD_GRAVITY, ForceSensor, SensorSettings, Wire, take_reading
 from devices.arm.sensors.optoforce import OptoForceSettings, OptoForceWire
@@ -130,7 +130,7 @@ class ArmSettings(RunSettings):
             raise ConfigurationError(
                 f"device.arm.encoder = {self.body.encoder!r}: must be 'motor'; the drive has its encoders there."
             )
-        self.body.require_workspace(self.workspace.lower, self.workspace.upper)
+        self.body.linkage.require_workspace(self.workspace.lower, self.workspace.upper)
         _ = self.motor_settings, self.references
         make_sensor(self.sensor_table)
 
@@ -165,15 +165,11 @@ class ArmSettings(RunSettings):
         return build(ServoSettings, self.servo or {}, "device.servo")
 
     @property
-    def motor_table(self) -> dict[str, Any]:
-        """Settings table of the motors, with the arm's reductions as defaults."""
-        reduction = self.body.reduction
-        return {"reduction_1": reduction, "reduction_2": reduction, **(self.motors or {})}
-
-    @property
     def motor_settings(self) -> OdriveSettings:
-        """Settings of the motors."""
-        return build(OdriveSettings, self.motor_table, "device.motors")
+        """Settings of the motors, with the arm's reductions as defaults."""
+        reduction = self.body.reduction
+        table = {"reduction_1": reduction, "reduction_2": reduction, **(self.motors or {})}
+        return build(OdriveSettings, table, "device.motors")
 
     @property
     def drive_gains(self) -> DriveGains | None:
@@ -434,7 +430,9 @@ class Arm(Driver):
         resources = contextlib.ExitStack()
         try:
             far_end, table = self._far_end(resources)
-            stage, sensor = make_stage(own.motor_table, own.demands, far_end), make_sensor(table)
+            motors, sensor = own.motor_settings, make_sensor(table)
+            stage_class = CanStage if motors.protocol == CAN else OdriveStage
+            stage: MotorStage = stage_class(motors, far_end=far_end, demands=own.demands)
             record["motors"], record["sensor"] = stage.record.ctypes.data, sensor.record.ctypes.data
             take_pose(record.copy())  # compile before the sensor streams: its samples must not become too old
             sensor.open()

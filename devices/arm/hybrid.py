@@ -322,11 +322,7 @@ def simulate_hybrid(
         raise unknown_name("sensor", sensor, SENSORS)
     if not 1 <= substeps <= MOST_SUBSTEPS:
         raise ConfigurationError(f"substeps = {substeps!r}: must be a whole number from 1 to {MOST_SUBSTEPS}.")
-    frictions = (
-        law
-        for drive in drives
-        for law in (drive.friction, drive.backward_friction, drive.motor.friction, drive.motor.backward_friction)
-    )
+    frictions = (law for drive in drives for law in (drive.friction, drive.backward_friction, drive.motor.friction))
     if sensor == "solved" and any(law is not None for law in frictions):
         raise ConfigurationError("sensor = 'solved': needs drives without friction; choose 'elastic' or 'sampled'.")
     if not (PlacedLinkage(links.linkage).clearance(start) >= LEAST_BEND).all():
@@ -343,7 +339,7 @@ def simulate_hybrid(
         motor = drive.motor
         shaft = joint * drive.ratio**2 if drive.coupling == "rigid" else control.period / substeps / motor.inertia
         laws = (drive.friction, joint), (drive.backward_friction, joint)
-        for law, give in (*laws, (motor.friction, shaft), (motor.backward_friction, shaft)):
+        for law, give in (*laws, (motor.friction, shaft)):
             if law is not None:
                 warn_if_ambiguous(law, give, "more substeps")
     wp, wf = control.position.weights(control.period), control.force.weights(control.period)

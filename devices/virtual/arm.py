@@ -280,7 +280,7 @@ class VirtualArm(VirtualDevice):
             raise ConfigurationError(
                 f"device.servo.period = {period:g} s: must be a multiple of device.substep = {substep:g} s."
             )
-        self.body.require_workspace(*own.workspace)
+        self.body.linkage.require_workspace(*own.workspace)
         places, blocked = (own.workspace.centre, *own.workspace.corners), own.blocked_for > 0.0
         lightest = min(float(np.linalg.eigvalsh(self.body.mass_at(*place, rotors=False))[0]) for place in places)
         stiffness = hand.stiffness + (CLAMP_STIFFNESS if blocked else 0.0)

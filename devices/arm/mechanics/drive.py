@@ -56,8 +56,7 @@ DRIVE = np.dtype(
         ("forwards", LAW),
         ("backwards", LAW),
         ("rotor_rubs", "<i8"),
-        ("rotor_forwards", LAW),
-        ("rotor_backwards", LAW),
+        ("rotor_law", LAW),
         ("encoder_at_rotor", "<i8"),
         *fields("<f8", "resolution period mobility rotor_mobility ahead ahead_speed load friction"),
         *fields("<f8", "rotor_friction"),
@@ -123,13 +122,12 @@ class Motor:
 
     Attributes
     ----------
-    friction, backward_friction : Law, optional
-        Friction on the shaft: N m over rad/s of the rotor. The second is for negative speeds, by default as the first.
+    friction : Law, optional
+        Friction on the shaft: N m over rad/s of the rotor.
     """
 
     inertia: float = bounded(1.0, above=0.0, maximum=1e6, unit="kg m^2", doc="inertia of the rotor")
     friction: Law | None = None
-    backward_friction: Law | None = None
 
     def __post_init__(self) -> None:
         check(self, "motor")
@@ -201,18 +199,17 @@ class Drive:
         row["geared"] = self.gear is not None
         if self.gear is not None:
             row["gear"] = self.gear.record[0]
-        for which, rubbing in (("", self), ("rotor_", motor)):
-            forward, backward = rubbing.friction, rubbing.backward_friction
-            row[f"{which}rubs"] = forward is not None or backward is not None
-            row[f"{which}forwards"] = (forward or Coulomb(0.0)).record[0]
-            row[f"{which}backwards"] = (backward or forward or Coulomb(0.0)).record[0]
+        forward, backward, free = self.friction, self.backward_friction, Coulomb(0.0)
+        row["rubs"], row["rotor_rubs"] = forward is not None or backward is not None, motor.friction is not None
+        row["forwards"], row["backwards"] = (forward or free).record[0], (backward or forward or free).record[0]
+        row["rotor_law"] = (motor.friction or free).record[0]
         row["encoder_at_rotor"], row["resolution"] = self.encoder == "motor", self.resolution
 
 
 # --- solvers ----------------------------------------------------------------------------------------------------------
 
 Kinds = tuple[int, ...]
-"""Kinds of the friction laws forwards and backwards (`haptics.friction.kernels`); empty without friction."""
+"""Kinds of the friction laws (`haptics.friction.kernels`): forwards and backwards, or one for both; empty for none."""
 
 
 class DriveKind(NamedTuple):
@@ -242,10 +239,8 @@ def drive_address(row: Any) -> int:
     For a rigid drive, x is the speed of the joint and y the speed change per torque on it. For other drives, x and y
     are the speeds of joint and rotor without any of the drive's torques [rad/s].
     """
-    joint, rotor = (
-        (int(row[f"{side}forwards"]["kind"]), int(row[f"{side}backwards"]["kind"])) if row[f"{side}rubs"] else ()
-        for side in ("", "rotor_")
-    )
+    joint = (int(row["forwards"]["kind"]), int(row["backwards"]["kind"])) if row["rubs"] else ()
+    rotor = (int(row["rotor_law"]["kind"]),) if row["rotor_rubs"] else ()
     gear = int(row["gear"]["kind"]) if row["geared"] else None
     return address_of_part(_solver(DriveKind(int(row["coupling"]), gear, joint, rotor)), DRIVE)
 
@@ -264,15 +259,15 @@ def _friction(kinds: Kinds, at_rotor: bool) -> Callable[..., Any]:
 
     if not kinds:
         return free
-    forwards, backwards = map(implicit_law, kinds)
+    forwards, backwards = implicit_law(kinds[0]), implicit_law(kinds[-1])
 
     @inlined_kernel
     def friction(d: Any, x: float, Z: float) -> tuple[float, float, bool]:
         n = d.ratio if at_rotor else 1.0
         if n * x >= 0.0:
-            f, _, _, _, sticking = forwards(d.rotor_forwards if at_rotor else d.forwards, n * x, 0.0, n * n * Z)
+            f, _, _, _, sticking = forwards(d.rotor_law if at_rotor else d.forwards, n * x, 0.0, n * n * Z)
         else:
-            f, _, _, _, sticking = backwards(d.rotor_backwards if at_rotor else d.backwards, n * x, 0.0, n * n * Z)
+            f, _, _, _, sticking = backwards(d.rotor_law if at_rotor else d.backwards, n * x, 0.0, n * n * Z)
         return n * f, 0.0 if sticking else x - Z * n * f, sticking
 
     return friction

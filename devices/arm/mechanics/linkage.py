@@ -49,6 +49,9 @@ joint angles [rad]; ``elbows`` and ``side`` as in `devices.common.linkage.FiveBa
 to the base [m], and ``home``, the joint angles there [rad].
 """
 
+LEAST_CLEARANCE = 0.2
+"""Minimum distance of the whole workspace from a singularity, dimensionless; 1 is the largest possible distance."""
+
 _ROUNDING = 1e-12  # relative tolerance of the reach, for the rounding of positions that were computed from angles
 
 _close = kernel(close_linkage)
@@ -310,7 +313,7 @@ class PlacedLinkage:
 
     def _evaluate(self, quantity: int, values: ArrayLike) -> NDArray[np.float64]:
         """Return the results, (n, 2) or (n, 4), of the kernel for pairs of values, (n, 2)."""
-        pairs = _pairs(values)
+        pairs = np.ascontiguousarray(np.asarray(values, np.float64).reshape(-1, 2))
         results = np.empty((len(pairs), 4 if quantity == _JACOBIANS else 2))
         _fill(self.record, pairs, results, quantity)
         return results
@@ -321,7 +324,7 @@ class PlacedLinkage:
         Two links have one kind of singular pose (k = 1), stretched and folded; the distance is the sine of the angle
         between the links. For a five-bar linkage see `devices.common.linkage.FiveBar.clearance`.
         """
-        angles = _pairs(joints)
+        angles = np.asarray(joints, np.float64).reshape(-1, 2)
         if isinstance(self.linkage, FiveBar):
             return self.linkage.clearance(angles)
         bend = angles[:, 1:] - angles[:, :1] if self.linkage.absolute else angles[:, 1:]
@@ -376,7 +379,7 @@ class PlacedLinkage:
         between = self.linkage.clearance(self.joints(grid))[:, 0].min()
         return min(left, right, float(between)) if np.isfinite(between) else 0.0
 
-    def require_workspace(self, lower: Pair, upper: Pair, clearance: float) -> None:
+    def require_workspace(self, lower: Pair, upper: Pair, clearance: float = LEAST_CLEARANCE) -> None:
         """Raise an error if a pose in a workspace is out of reach or too close to a singular pose.
 
         Raises
@@ -404,7 +407,3 @@ def _least_bend(corners: Points, inner: float, outer: float) -> float:
     farthest = np.hypot(*np.abs(corners).max(axis=0))
     cosines = (np.array((nearest, farthest)) ** 2 - inner**2 - outer**2) / (2.0 * inner * outer)
     return float(np.sqrt(np.maximum(1.0 - cosines**2, 0.0)).min())
-
-
-def _pairs(values: ArrayLike) -> Points:
-    return np.ascontiguousarray(np.asarray(values, np.float64).reshape(-1, 2))

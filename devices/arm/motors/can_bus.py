@@ -310,7 +310,6 @@ class CanLine:
         self.wake: Callable[[], object] = lambda: None
         self._port = port
         self._latest: dict[tuple[int, int], Received] = {}
-        self._pairs = 0
         self._warning = 0
         self._fault: TransferError | None = None
         self._condition = threading.Condition()
@@ -409,8 +408,9 @@ class CanLine:
 
         All frames in the queue are stored before waiting threads are notified.
         """
-        try:
-            while not self._closing:
+        pairs = 0
+        while not self._closing and self._fault is None:
+            try:
                 raw = self._port.receive(_READ_TIMEOUT)
                 if raw is None:
                     continue
@@ -418,18 +418,13 @@ class CanLine:
                 while raw is not None:
                     self._store(raw, now)
                     raw = self._port.receive(0.0)
-                self._notify()
-        except OSError as error:
-            self._fault = _failure(error, self.name)
-        self._notify()
-
-    def _notify(self) -> None:
-        with self._condition:
-            self._condition.notify_all()
-        pairs = min(self.latest(node, ESTIMATES).total for node in self.nodes)
-        if pairs > self._pairs or self._fault is not None:
-            self._pairs = pairs
-            self.wake()
+            except OSError as error:
+                self._fault = _failure(error, self.name)
+            with self._condition:
+                self._condition.notify_all()
+            before, pairs = pairs, min(self.latest(node, ESTIMATES).total for node in self.nodes)
+            if pairs > before or self._fault is not None:
+                self.wake()
 
     def _store(self, raw: bytes, now: float) -> None:
         """Store a frame received at `now` [s]; only the newest of each kind is kept."""

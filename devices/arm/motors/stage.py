@@ -17,19 +17,18 @@ import math
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from devices.arm.motors.settings import WHERE, Demands, OdriveSettings
+from devices.arm.motors.settings import Demands, OdriveSettings
 from devices.common.bus import TransferError, Trouble
 from devices.common.latch import Latch, Wake, copy_latest, publish_to
 from haptics.device import Managed, Vector
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.jit import kernel
 from haptics.records import fields
-from haptics.settings import build
 
 AXES = (0, 1)
 """Axes of a drive."""
@@ -321,8 +320,8 @@ class MotorStage(Managed):
 
     Parameters
     ----------
-    settings : mapping, optional
-        Settings of `OdriveSettings`.
+    settings : OdriveSettings, optional
+        Settings of the drive.
     far_end : optional
         Access to the drive instead of the real one; see the subclass.
     demands : Demands, optional
@@ -331,24 +330,19 @@ class MotorStage(Managed):
     Attributes
     ----------
     settings : OdriveSettings
-        Validated settings.
+        Settings of the drive.
     homed : bool
         Whether the angles are relative to the arm's zero.
     facts : dict
         Facts that the drive reports when opened, such as its limits: plain values for a recording.
     record : (1,) structured array
         Kernel record of dtype `MOTORS`; it is never replaced.
-
-    Raises
-    ------
-    ConfigurationError
-        If a setting is invalid.
     """
 
     def __init__(
-        self, settings: Mapping[str, Any] | None = None, *, far_end: Any = None, demands: Demands | None = None
+        self, settings: OdriveSettings | None = None, *, far_end: Any = None, demands: Demands | None = None
     ) -> None:
-        self.settings = build(OdriveSettings, settings or {}, WHERE)
+        self.settings = settings or OdriveSettings()
         self.homed = False
         self.facts: dict[str, Any] = {}
         self._far_end, self._demands = far_end, demands or Demands()

@@ -80,19 +80,17 @@ _abandoned: list[Any] = []  # transfers that were not complete when their queue 
 
 
 class _Transfer(ctypes.Structure):
-    _fields_ = (
-        ("handle", ctypes.c_void_p),
-        ("flags", ctypes.c_uint8),
-        ("endpoint", ctypes.c_uint8),
-        ("type", ctypes.c_uint8),
-        ("timeout", ctypes.c_uint),
-        ("status", ctypes.c_int),
-        ("length", ctypes.c_int),
-        ("actual_length", ctypes.c_int),
-        ("callback", ctypes.c_void_p),
-        ("user_data", ctypes.c_void_p),
-        ("buffer", ctypes.c_void_p),
-        ("iso_packets", ctypes.c_int),
+    _fields_ = tuple(
+        (name, kind)
+        for kind, names in (
+            (ctypes.c_void_p, "handle"),
+            (ctypes.c_uint8, "flags endpoint type"),
+            (ctypes.c_uint, "timeout"),
+            (ctypes.c_int, "status length actual_length"),
+            (ctypes.c_void_p, "callback user_data buffer"),
+            (ctypes.c_int, "iso_packets"),
+        )
+        for name in names.split()
     )
 
 

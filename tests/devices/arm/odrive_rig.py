@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from devices.arm.motors import CanStage, OdriveStage, can_bus, can_stage, native, odrive, stage, usb
+from devices.arm.motors.settings import OdriveSettings
 from devices.arm.motors.stage import give_motors
 from devices.emulators.odrive.axis import STEP, Flywheels
 from devices.emulators.odrive.board import EmulatedOdrive, EmulatedOdriveBackend
@@ -105,8 +106,9 @@ def make(latency=0.0, demands=None, **settings):
     """Return a stage on USB and its drive."""
     board = EmulatedOdrive(time=Place.time)
     Place.boards = (*Place.boards, board)
-    settings, backend = {"protocol": Place.protocol} | settings, EmulatedOdriveBackend(board, latency=latency)
-    return OdriveStage(settings, far_end=backend, demands=demands), board
+    own = OdriveSettings(**{"protocol": Place.protocol} | settings)
+    backend = EmulatedOdriveBackend(board, latency=latency)
+    return OdriveStage(own, far_end=backend, demands=demands), board
 
 
 def make_on_can(watchdog=0.5, version=(0, 5, 6), **settings):
@@ -117,8 +119,8 @@ def make_on_can(watchdog=0.5, version=(0, 5, 6), **settings):
         axis.values.update({"config.watchdog_timeout": watchdog, "config.enable_watchdog": True})
     drive = CanSimple(board.inside, version=version)
     bus = CanBus(board, drive)
-    told = {"protocol": "can", "watchdog": watchdog} | settings
-    return CanStage(told, far_end=lambda: BusPort(bus)), board, drive
+    own = OdriveSettings(protocol="can", watchdog=watchdog, **settings)
+    return CanStage(own, far_end=lambda: BusPort(bus)), board, drive
 
 
 @contextmanager

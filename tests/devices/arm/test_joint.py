@@ -288,11 +288,11 @@ def place_of(body, plant):
 @pytest.mark.parametrize("kind", KINDS)
 def test_default_arm_reaches_the_default_workspace_and_no_larger_one(kind):
     body = ArmBody(kind=kind)
-    body.require_workspace((-0.2, -0.15), (0.2, 0.15))
+    body.linkage.require_workspace((-0.2, -0.15), (0.2, 0.15))
     for place in CORNERS:
         np.testing.assert_allclose(body.linkage.positions([body.angles(*place)])[0], place, atol=1e-12)
     with pytest.raises(ConfigurationError, match="workspace"):
-        body.require_workspace((-0.7, -0.15), (0.7, 0.15))
+        body.linkage.require_workspace((-0.7, -0.15), (0.7, 0.15))
 
 
 @given(st.floats(0.1, 5.0), st.floats(0.1, 5.0), st.floats(0.1, 1.0))

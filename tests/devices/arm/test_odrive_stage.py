@@ -15,10 +15,12 @@ from devices.arm.motors import CanStage, OdriveStage
 from devices.arm.motors import can_bus as codec
 from devices.arm.motors import stage as stages
 from devices.arm.motors.odrive import NativeRounds, TextRounds
+from devices.arm.motors.settings import WHERE, OdriveSettings
 from devices.arm.motors.usb import Pipes
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import TEXT, EmulatedOdrive, EmulatedOdriveBackend
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
+from haptics.settings import build
 from tests.devices.arm.odrive_rig import (
     HOME,
     PATIENCE,
@@ -193,10 +195,10 @@ def test_serial_number_selects_the_drive():
     backend = EmulatedOdriveBackend(EmulatedOdrive(serial=0xA1), EmulatedOdrive(serial=0xB2))
     with pytest.raises(DeviceOpenError, match=r"2 drives are plugged in: 0000000000A1, 0000000000B2\. .*motors.serial"):
         OdriveStage(far_end=backend).open()
-    with OdriveStage({"serial": "0000000000b2"}, far_end=backend) as stage:
+    with OdriveStage(OdriveSettings(serial="0000000000b2"), far_end=backend) as stage:
         assert stage.drive.get("serial_number") == 0xB2
     with pytest.raises(DeviceNotFoundError, match="no ODrive with serial number C3"):
-        OdriveStage({"serial": "C3"}, far_end=backend).open()
+        OdriveStage(OdriveSettings(serial="C3"), far_end=backend).open()
     with pytest.raises(DeviceNotFoundError, match="no ODrive is plugged in"):
         OdriveStage(far_end=EmulatedOdriveBackend()).open()
 
@@ -210,29 +212,28 @@ def test_stale_answer_of_an_earlier_run_is_ignored():
 
 
 @pytest.mark.parametrize(
-    ("make_stage", "settings", "message"),
+    ("protocol", "settings", "message"),
     [
-        (OdriveStage, {"reduction_1": 0.0}, r"device\.motors\.reduction_1 = 0\.0: must not be 0"),
-        (OdriveStage, {"watchdog": 0.001}, r"device\.motors\.watchdog = 0\.001: must be"),
+        ("auto", {"reduction_1": 0.0}, r"device\.motors\.reduction_1 = 0\.0: must not be 0"),
+        ("auto", {"watchdog": 0.001}, r"device\.motors\.watchdog = 0\.001: must be"),
         (
-            OdriveStage,
+            "auto",
             {"min_voltage": 30.0, "max_voltage": 20.0},
             r"less than device\.motors\.max_voltage = 20 V",
         ),
-        (OdriveStage, {"speed": 1.0}, r"unknown setting 'device\.motors\.speed'"),
-        (OdriveStage, {"serial": 5}, r"device\.motors\.serial = 5: must be text"),
-        (CanStage, {"node_2": 0}, r"device\.motors\.node_2 = 0: must not be that of the first"),
-        (CanStage, {"node_1": 64}, r"device\.motors\.node_1 = 64"),
-        (CanStage, {"interface": ""}, r"device\.motors\.interface = '': must be the name"),
-        (CanStage, {"serial": "A1"}, r"device\.motors\.serial = 'A1': a drive on CAN is known by its nodes"),
-        (CanStage, {"speed_limit": 5.0}, r"speed_limit = 5 turn/s: CAN sets it only together .*vel_limit"),
-        (CanStage, {"speed_gain": 0.1}, "CAN sets both together"),
+        ("auto", {"speed": 1.0}, r"unknown setting 'device\.motors\.speed'"),
+        ("auto", {"serial": 5}, r"device\.motors\.serial = 5: must be text"),
+        ("can", {"node_2": 0}, r"device\.motors\.node_2 = 0: must not be that of the first"),
+        ("can", {"node_1": 64}, r"device\.motors\.node_1 = 64"),
+        ("can", {"interface": ""}, r"device\.motors\.interface = '': must be the name"),
+        ("can", {"serial": "A1"}, r"device\.motors\.serial = 'A1': a drive on CAN is known by its nodes"),
+        ("can", {"speed_limit": 5.0}, r"speed_limit = 5 turn/s: CAN sets it only together .*vel_limit"),
+        ("can", {"speed_gain": 0.1}, "CAN sets both together"),
     ],
 )
-def test_invalid_settings_are_rejected(make_stage, settings, message):
-    protocol = "can" if make_stage is CanStage else "auto"
+def test_invalid_settings_are_rejected(protocol, settings, message):
     with pytest.raises(ConfigurationError, match=message):
-        make_stage({"protocol": protocol, **settings})
+        build(OdriveSettings, {"protocol": protocol, **settings}, WHERE)
 
 
 # --- the tick --------------------------------------------------------------------------------------------------------
@@ -455,7 +456,7 @@ def test_unsuitable_can_settings_of_the_drive_are_rejected_with_a_remedy(version
 
 def test_missing_can_interface_is_named():
     with pytest.raises(DeviceNotFoundError, match=r"no CAN interface nowhere9|this system has no CAN"):
-        CanStage({"protocol": "can", "interface": "nowhere9"}).open()
+        CanStage(OdriveSettings(protocol="can", interface="nowhere9")).open()
 
 
 @pytest.mark.parametrize("enabled", [False, True])

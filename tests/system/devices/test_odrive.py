@@ -22,6 +22,7 @@ import usb.util
 from devices.arm.motors import OdriveStage
 from devices.arm.motors import can_bus as codec
 from devices.arm.motors.native import Line, wait_all
+from devices.arm.motors.settings import OdriveSettings
 from devices.arm.motors.usb import Done, Functions, NoQueue, QueuedPipes, Unsent, open_drive
 from devices.common.bus import TransferError
 from devices.emulators.odrive import packets
@@ -182,12 +183,13 @@ DRIVER = """
 import contextlib, sys, time
 import numpy as np
 from devices.arm.motors import OdriveStage
+from devices.arm.motors.settings import OdriveSettings
 from devices.emulators.odrive.remote import RemoteBackend, spawn
 from tests.devices.arm.odrive_rig import tick
 
 where = sys.argv[1]
 with spawn({"log": where}) if where.endswith(".json") else contextlib.nullcontext(where) as address:
-    with OdriveStage({"watchdog": 0.2, "reply_timeout": 0.3}, far_end=RemoteBackend(address)) as stage:
+    with OdriveStage(OdriveSettings(watchdog=0.2, reply_timeout=0.3), far_end=RemoteBackend(address)) as stage:
         stage.home(np.zeros(2))
         stage.arm()
         ticks = 0
@@ -216,7 +218,7 @@ def test_killed_driver_loses_the_motors_and_the_next_one_gets_them(far):
         wait_for(lambda: far.observe()["states"] == [IDLE, IDLE])
         assert far.observe()["errors"] == [0x800, 0x800]
         assert far.observe()["torques"] == [0.0, 0.0]
-    with OdriveStage({"watchdog": 0.5, "reply_timeout": 0.1}, far_end=far) as stage:
+    with OdriveStage(OdriveSettings(watchdog=0.5, reply_timeout=0.1), far_end=far) as stage:
         stage.home(HOME)
         stage.arm()
         run(stage, 0.05)
@@ -340,7 +342,7 @@ def arm_at_rest(stage):
 
 
 def test_remote_drive_follows_by_its_queue(far):
-    with OdriveStage({"protocol": "native", "watchdog": 0.5, "reply_timeout": 0.3}, far_end=far) as stage:
+    with OdriveStage(OdriveSettings(protocol="native", watchdog=0.5, reply_timeout=0.3), far_end=far) as stage:
         assert stage.facts["transfers"] == "queued"
         arm_at_rest(stage)
         run(stage, 0.3, lambda now: HOME + 0.02 * now)
@@ -353,7 +355,7 @@ def test_remote_drive_follows_by_its_queue(far):
     ("fault", "words"), [("stall", r"the drive refused .* \(stall\)"), ("read-error", "an answer was lost")]
 )
 def test_fault_of_the_remote_drive_leaves_no_motor_driven(far, fault, words):
-    with OdriveStage({"protocol": "native", "watchdog": 0.1}, far_end=far) as stage:
+    with OdriveStage(OdriveSettings(protocol="native", watchdog=0.1), far_end=far) as stage:
         arm_at_rest(stage)
         run(stage, 0.02)
         far.fault(fault)
