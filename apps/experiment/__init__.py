@@ -1,1 +1,10 @@
-"""Command ``haptics experiment``: psychophysical experiments, from the design file to verified data."""
+"""Psychophysical experiments: the command ``haptics experiment``, and a library for trials of your own.
+
+A program with a trial logic of its own uses the procedures, the journal and the exports of the command: `TrialLog`
+writes trials that survive a crash and continue after it, `make_procedure` chooses levels, `trial_rows` is the table of
+trials with stimuli as asked, delivered and felt, and `export_sessions` writes it for other programs.
+"""
+
+from haptics.lazy import public_names
+
+__all__, __getattr__, __dir__ = public_names(__name__, __file__)

@@ -199,13 +199,9 @@ def describe(result: dict[str, Any]) -> str:
 
 def export(options: argparse.Namespace) -> Answer:
     """Convert the data of sessions to other formats."""
-    from apps.experiment.export import formats
-    from apps.experiment.export.bids import export_bids
+    from apps.experiment.export import export_sessions
 
-    writers = (formats.export_csv, formats.export_psignifit, export_bids, formats.export_psych_ds)
-    sessions = formats.read_sessions(options.folders)
-    with formats.new_export(options.out) as folder:
-        dict(zip(_FORMATS, writers, strict=True))[options.to](folder, sessions)
+    sessions = export_sessions(options.folders, options.out, options.to)
     trials = sum(len(session.rows) for session in sessions)
     result = {
         "out": str(options.out),

@@ -1,1 +1,41 @@
 """Exports of sessions: wide CSV with a script for R, three columns for psignifit, BIDS, Psych-DS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from apps.experiment.export.bids import export_bids
+from apps.experiment.export.formats import export_csv, export_psignifit, export_psych_ds, new_export, read_sessions
+from apps.experiment.journal.tables import Session
+from haptics.errors import ConfigurationError
+
+FORMATS = {"csv": export_csv, "psignifit": export_psignifit, "bids": export_bids, "psych-ds": export_psych_ds}
+"""Functions that write the sessions of a data set, by format."""
+
+
+def export_sessions(folders: Iterable[str | Path], out: str | Path, to: str = "csv") -> list[Session]:
+    """Write the sessions in `folders` as a data set of another program, and return them.
+
+    Parameters
+    ----------
+    folders : iterable of str or Path
+        Folders of sessions, or folders that contain them.
+    out : str or Path
+        New folder, or an earlier export without later changes, which is replaced.
+    to : {"csv", "psignifit", "bids", "psych-ds"}
+        Format.
+
+    Raises
+    ------
+    ConfigurationError
+        If the format is unknown, `out` holds other files, or a blind session has not ended.
+    RecordingError
+        If there is no session, or a journal is damaged.
+    """
+    if to not in FORMATS:
+        raise ConfigurationError(f"to = {to!r}: must be one of {', '.join(FORMATS)}.")
+    sessions = read_sessions(Path(folder) for folder in folders)
+    with new_export(Path(out)) as folder:
+        FORMATS[to](folder, sessions)
+    return sessions

@@ -106,7 +106,7 @@ def test_the_tables_of_the_page_on_parameters_are_those_that_are_printed(tmp_pat
 
 def test_every_example_is_run_here():
     text = Path(__file__).read_text(encoding="utf-8")
-    elsewhere = {"threshold_methods.py"}  # tests/system/parallel/apps/test_experiment.py
+    elsewhere = {"threshold_methods.py", "own_trials.py"}  # tests/system/parallel/apps: test_experiment, test_scripting
     files = {path.name for path in EXAMPLES.iterdir() if path.is_file()} - elsewhere
     assert [file for file in sorted(files) if not re.search(f"[\"']{re.escape(file)}", text)] == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import os
+import re
 import signal
 import subprocess
 import time
@@ -14,13 +15,14 @@ import numpy as np
 import pytest
 
 import haptics
+from apps.experiment.journal import sessions_below, trial_rows
 from apps.scripting import client, session
 from apps.verification import examine
 from haptics.errors import RecordingError
 from haptics.recording.checks import OK
 from haptics.recording.recording import Recording
 from haptics.records import Status
-from tests.processes import program
+from tests.processes import ROOT, program
 
 
 @pytest.fixture
@@ -255,3 +257,23 @@ def test_stopped_script_does_not_stop_the_run(tmp_path):
         os.kill(process.pid, signal.SIGCONT)
         assert process.wait(30) == 0
     assert not (found.rows["status"] & int(Status.STALE)).any()
+
+
+def test_own_trials_of_the_examples_survive_being_killed(tmp_path):
+    command = (str(ROOT / "examples" / "own_trials.py"), str(tmp_path / "data"), "P01", "--simulate")
+    with program(*command, stdout=subprocess.PIPE) as process:
+        for line in process.stdout:
+            if line.startswith("trial 20:"):
+                process.kill()
+                break
+    with program(*command, stdout=subprocess.PIPE) as process:
+        said = process.stdout.read()
+        assert process.wait(60) == 0
+    assert re.match(r"(20|2\d) trials were run before", said)
+    assert "threshold (75 % correct)" in said
+    assert re.search(r"delivered exactly in (\d+) of \1 trials", said)
+    (place,) = sessions_below(tmp_path / "data")
+    trials = [row["trial"] for row in trial_rows(place, None) if row["counts"]]
+    assert trials == list(range(1, len(trials) + 1))
+    for recording in (place.folder / "blocks").iterdir():
+        require_clean(Recording(recording))

@@ -1,0 +1,161 @@
+"""Trials of a program of one's own: journal, resumption, repetition, table and export."""
+
+from __future__ import annotations
+
+import csv
+import doctest
+
+import numpy as np
+import pytest
+
+import apps.experiment
+from apps.experiment import (
+    COLUMNS,
+    TrialLog,
+    export_sessions,
+    make_procedure,
+    read_sessions,
+    trial_log,
+    trial_rows,
+    trial_seed,
+)
+from haptics.errors import ConfigurationError
+
+STAIRCASE = {"kind": "staircase", "start": 1.0, "minimum": 0.1, "maximum": 2.0, "reversals": 6, "trials": 12}
+
+
+def opened(folder, **changes):
+    arguments = {"axis": "law.force", "seed": 4, "design": {"standard": 2.0}, "observer": "test"}
+    return TrialLog.open(folder, "P01", "wood or ice", **{**arguments, **changes})
+
+
+def procedure():
+    return make_procedure(STAIRCASE, guess=0.5, seed=trial_seed(4, "P01", 1, 1, 0))
+
+
+def run_trial(log, staircase):
+    level = staircase.level()
+    trial, markers = log.begin_trial(level, values=(2.0, 2.0 + level), comparison=2, reference=2.0)
+    correct = np.bool_(level > 0.4)
+    log.finish_trial("2" if correct else "1", correct=correct, source="observer")
+    staircase.add_outcome(level, bool(correct))
+    return trial, markers
+
+
+def test_interrupted_session_continues_like_an_uninterrupted_one(tmp_path):
+    whole = procedure()
+    with opened(tmp_path / "whole") as log:
+        log.begin_block()
+        while not whole.finished:
+            run_trial(log, whole)
+        log.finish()
+    for _ in range(20):  # each time, the program ends in the middle of a trial
+        staircase = procedure()
+        with opened(tmp_path / "parts") as log:
+            log.replay(staircase)
+            log.begin_block()
+            for _ in range(3):
+                if not staircase.finished:
+                    run_trial(log, staircase)
+            if staircase.finished:
+                log.finish()
+                break
+            log.begin_trial(staircase.level(), values=(2.0, None))
+    assert staircase.report() == whole.report()
+    names = ("trial", "level", "correct", "response", "asked_2", "condition", "axis_unit")
+    tables = [trial_rows(tmp_path / part / "sub-P01" / "ses-01") for part in ("whole", "parts")]
+    assert [[row[name] for name in names] for row in tables[0]] == [[row[name] for name in names] for row in tables[1]]
+    assert {row["attempt"] for row in tables[1]} == {1, 2}
+    markers = [marker for row in tables[1] for marker in (row["marker_1"], row["marker_2"])]
+    assert len(set(markers)) == len(markers)
+
+
+def test_trial_that_does_not_count_is_repeated(tmp_path):
+    with opened(tmp_path) as log:
+        log.begin_block()
+        assert log.begin_trial(0.5, values=(2.0, 2.5))[0] == 1
+        log.finish_trial("1", correct=False, repeat=["too slow"])
+        assert log.begin_trial(0.5, values=(2.0, 2.5))[0] == 1
+        log.finish_trial("2", correct=True)
+        assert log.begin_trial(0.4, values=(2.0, 2.4))[0] == 2
+        log.finish_trial(None)
+        log.finish()
+    rows = trial_rows(log.place)
+    assert [(row["trial"], row["attempt"], row["counts"], row["reasons"]) for row in rows] == [
+        (1, 1, False, "too slow"),
+        (1, 2, True, None),
+        (2, 1, True, None),
+    ]
+
+
+def test_blocks_are_continued_until_they_are_finished(tmp_path):
+    with opened(tmp_path) as log:
+        assert log.begin_block() == 1
+    with opened(tmp_path) as log:
+        assert log.begin_block() == 1
+        log.finish_block()
+    with opened(tmp_path) as log:
+        assert log.begin_block() == 2
+        assert log.state.blocks == {1: 2, 2: 1}
+
+
+def test_other_arguments_are_refused(tmp_path):
+    with opened(tmp_path) as log:
+        log.begin_block()
+        with pytest.raises(ConfigurationError, match="another"):
+            opened(tmp_path)
+    with pytest.raises(ConfigurationError, match="seed = 4, not 5"):
+        opened(tmp_path, seed=5)
+    with pytest.raises(ConfigurationError, match="design"):
+        opened(tmp_path, design={"standard": 3.0})
+    with opened(tmp_path) as log:
+        log.finish()
+    with pytest.raises(ConfigurationError, match="has ended"):
+        opened(tmp_path)
+    with pytest.raises(ConfigurationError, match="must be a code"):
+        TrialLog.open(tmp_path, "Anna", "wood or ice", axis="law.force")
+
+
+def test_invalid_steps_are_refused(tmp_path):
+    with opened(tmp_path) as log:
+        with pytest.raises(ConfigurationError, match="begin_block first"):
+            log.begin_trial(0.5, values=(2.0, 2.5))
+    with opened(tmp_path / "second") as log:
+        log.begin_block()
+        with pytest.raises(ConfigurationError, match="begin_trial first"):
+            log.finish_trial("1")
+        with pytest.raises(ConfigurationError, match=r"level = nan"):
+            log.begin_trial(float("nan"), values=(2.0, 2.5))
+        log.begin_trial(0.5, values=(2.0, 2.5))
+        with pytest.raises(ConfigurationError, match="response"):
+            log.finish_trial("left")
+        with pytest.raises(ConfigurationError, match="in the session's folder"):
+            log.begin_block(tmp_path)
+
+
+def test_table_is_exported(tmp_path):
+    staircase = procedure()
+    with opened(tmp_path / "data", fields={"handedness": "left"}) as log:
+        log.begin_block()
+        for _ in range(5):
+            run_trial(log, staircase)
+        table = log.finish()
+    assert table.read_text().count("\n") == 6
+    export_sessions([tmp_path / "data"], tmp_path / "csv")
+    rows = list(csv.DictReader((tmp_path / "csv" / "trials.csv").read_text().splitlines()))
+    assert [row["asked_2"] for row in rows] == [repr(2.0 + float(row["level"])) for row in rows]
+    assert list(rows[0]) == [column.name for column in COLUMNS]
+    for to in ("bids", "psych-ds", "psignifit"):
+        export_sessions([tmp_path / "data"], tmp_path / to, to=to)
+        assert list((tmp_path / to).iterdir())
+    assert read_sessions([tmp_path / "data"])[0].state.test_trials == 5
+    with pytest.raises(ConfigurationError, match="one of csv, psignifit"):
+        export_sessions([tmp_path / "data"], tmp_path / "x", to="xls")
+
+
+def test_public_names_exist_and_the_example_runs(tmp_path, monkeypatch):
+    for name in apps.experiment.__all__:
+        assert getattr(apps.experiment, name).__doc__
+    monkeypatch.chdir(tmp_path)
+    result = doctest.testmod(trial_log)
+    assert (result.failed, result.attempted > 3) == (0, True)
