@@ -196,7 +196,6 @@ def finish(showing: Showing, title: str, guide: Guide, outcome: Outcome, folder:
     folder : Path
         Folder of picture and film.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     name, unit = showing.name, outcome.unit
@@ -206,7 +205,6 @@ def finish(showing: Showing, title: str, guide: Guide, outcome: Outcome, folder:
     stated = f"{outcome.sentence} {outcome.number:.3g} {unit} (at most {outcome.bound:.3g} {unit})"
     picture = folder / f"{name}.png"
     figure = Figure(figsize=(12, 7), dpi=72, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
     outcome.draw(figure)
     figure.supxlabel(stated, x=0.995, ha="right", fontsize=11, color=INK)
     figure.savefig(picture)

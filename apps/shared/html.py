@@ -98,12 +98,9 @@ if TYPE_CHECKING:
 
 def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of the given size [inch]."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), dpi=150, facecolor="white", layout="constrained")
-    FigureCanvasSVG(figure)
-    return figure
+    return Figure(figsize=(width, height), dpi=150, facecolor="white", layout="constrained")
 
 
 def svg(figure: Figure) -> str:

@@ -316,11 +316,9 @@ class _Spans:
 
 def _drawn(run: _Run) -> bytes:
     """Return the picture as PNG."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(14, 9.5), dpi=110, facecolor="white")
-    FigureCanvasAgg(figure)
     names = [str(flag.name).lower().replace("_", " ") for flag in run.flags]
     # Positions are in fractions of the figure. A layout engine of Matplotlib would measure every text several times.
     left = 0.640 + 0.0055 * max(0, max(map(len, names), default=0) - 12)

@@ -258,7 +258,6 @@ def draw(sweep: Sweep, table: Table, folder: Path) -> str | None:
     names = [name for name in drawn if np.isfinite(table[name].astype(float)).any()]
     if not axes or not names:
         return None
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     # A slice for each combination of the axes that no panel shows. With too many slices, the panels show means.
@@ -276,7 +275,6 @@ def draw(sweep: Sweep, table: Table, folder: Path) -> str | None:
     lines = math.ceil(len(names) * len(slices) / columns)
     figure = Figure(figsize=(4.6 * columns, 3.6 * lines), dpi=_DPI[len(slices) > 1], facecolor="white")
     figure.set_layout_engine("constrained")
-    FigureCanvasAgg(figure)
     panels = np.atleast_1d(figure.subplots(lines, columns)).ravel()
     wanted = [(title, part, name) for title, part in slices for name in names]
     for panel, (title, part, name) in zip(panels, wanted, strict=False):
