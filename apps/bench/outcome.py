@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -11,8 +10,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Self
 
+from apps.front_ends.front_end import start_process
 from haptics.errors import ConfigurationError
-from haptics.servo.standby import without_signals
 
 Progress = Callable[[float, str], None]
 """Callback with the completed share, from 0 to 1, and the current measurement."""
@@ -106,12 +105,7 @@ def child_process(
 
     At the end the process is killed, two seconds after the message `farewell` if there is one.
     """
-    context = multiprocessing.get_context("spawn")
-    connection, far_end = context.Pipe()
-    process = context.Process(target=target, args=(far_end, *arguments), name=name, daemon=True)
-    with without_signals():
-        process.start()
-    far_end.close()
+    connection, process = start_process(target, arguments, name)
     try:
         yield connection, process
     finally:

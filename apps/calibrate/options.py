@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from apps.shared.command import repeatable
+from apps.shared.command import make_folder, repeatable
 from apps.shared.terminal import Line, bar
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
@@ -342,12 +342,7 @@ def new_recording(folder: Path, name: str) -> Path:
     ConfigurationError
         If the folder cannot be created.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(
-            f"--record = {str(folder)!r}: no recording can be made there ({error.strerror or error})."
-        ) from error
+    make_folder(folder, "--record", "no recording can be made there ({})")
     return folder / f"{datetime.datetime.now().strftime('%Y-%m-%dT%H-%M-%S')}_{name}"
 
 

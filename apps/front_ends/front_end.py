@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from apps.front_ends.messages import AskShown, Close, HandTarget, HoldKey, Quit, Shown
@@ -39,6 +40,19 @@ def has_room(connection: Connection[Any, Any]) -> bool:
         return bool(select.select([], [connection.fileno()], [], 0)[1])
     except (OSError, ValueError):
         return True  # not supported for this kind of pipe (Windows); errors show when sending
+
+
+def start_process(
+    target: Callable[..., None], arguments: tuple[Any, ...], name: str
+) -> tuple[Connection[Any, Any], BaseProcess]:
+    """Run ``target(connection, *arguments)`` in a new process; return our end of the pipe and the process."""
+    context = multiprocessing.get_context("spawn")
+    connection, far_end = context.Pipe()
+    process = context.Process(target=target, args=(far_end, *arguments), name=name, daemon=True)
+    with without_signals():
+        process.start()
+    far_end.close()
+    return connection, process
 
 
 # --- side of the session ----------------------------------------------------------------------------------------------
@@ -127,12 +141,7 @@ class ProcessFrontEnd(FrontEnd):
     def __init__(
         self, target: Callable[..., None], arguments: tuple[Any, ...] = (), *, name: str, holds_key: bool = True
     ) -> None:
-        context = multiprocessing.get_context("spawn")
-        connection, far_end = context.Pipe()
-        self._process = context.Process(target=target, args=(far_end, *arguments), name=name, daemon=True)
-        with without_signals():
-            self._process.start()
-        far_end.close()
+        connection, self._process = start_process(target, arguments, name)
         super().__init__(connection, holds_key=holds_key)
 
     def close(self) -> None:

@@ -117,6 +117,12 @@ def from_metadata(metadata: Mapping[str, Any], rows: Rows) -> RunInfo:
 
         with contextlib.suppress(HapticError):  # a scene that this version cannot read
             scene = scene_from_table(tables["scene"])
+    lower, upper = spec.get("workspace_min"), spec.get("workspace_max")
+    if lower is None or upper is None:  # the extent of the motion with a margin
+        position = rows["position"][np.isfinite(rows["position"]).all(axis=1)]
+        lower, upper = RunInfo.workspace
+        if len(position):
+            lower, upper = position.min(axis=0) - 0.01, position.max(axis=0) + 0.01
     model = str(metadata.get("model", "?"))
     guess = Causality.ADMITTANCE if model in ("A", "D") else Causality.IMPEDANCE
     force_scale = metadata.get("force_scale")
@@ -131,7 +137,7 @@ def from_metadata(metadata: Mapping[str, Any], rows: Rows) -> RunInfo:
         causality=str(metadata.get("causality", spec.get("causality", guess))),
         rate=float(metadata.get("rate_hz", 1000.0)),
         hand=str(metadata.get("hand", "") or hand),
-        workspace=_workspace(spec, rows),
+        workspace=((float(lower[0]), float(lower[1])), (float(upper[0]), float(upper[1]))),
         force_scale=float(force_scale),
         parameters=parameters,
         recording=str(metadata.get("recording", "")),
@@ -159,17 +165,6 @@ def _parameters(table: Mapping[str, Any], prefix: str = "") -> Iterator[Paramete
                 yield Parameter(key, number, number / 10, number * 10, unit, logarithmic=True)
             else:
                 yield Parameter(key, number, min(2 * number, -1.0), max(-2 * number, 1.0), unit)
-
-
-def _workspace(spec: Mapping[str, Any], rows: Rows) -> tuple[Corner, Corner]:
-    """Return the workspace of a data sheet, or the extent of the motion with a margin."""
-    lower, upper = spec.get("workspace_min"), spec.get("workspace_max")
-    if lower is None or upper is None:
-        position = rows["position"][np.isfinite(rows["position"]).all(axis=1)]
-        if not len(position):
-            return RunInfo.workspace
-        lower, upper = position.min(axis=0) - 0.01, position.max(axis=0) + 0.01
-    return (float(lower[0]), float(lower[1])), (float(upper[0]), float(upper[1]))
 
 
 def levels(parameters: Mapping[str, float]) -> tuple[float, ...]:

@@ -51,20 +51,20 @@ def package_versions(packages: Iterable[str], absent: str | None = None) -> dict
     return versions
 
 
-def make_folder(folder: Path) -> None:
-    """Create the folder of ``--out``.
+def make_folder(
+    folder: Path, option: str = "--out", words: str = "cannot be made ({}); name a folder that can be written"
+) -> None:
+    """Create the folder of an `option`.
 
     Raises
     ------
     ConfigurationError
-        If the folder cannot be created.
+        If the folder cannot be created, with the reason in `words`.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigurationError(
-            f"--out = {str(folder)!r}: cannot be made ({error.strerror or error}); name a folder that can be written."
-        ) from error
+        raise ConfigurationError(f"{option} = {str(folder)!r}: {words.format(error.strerror or error)}.") from error
 
 
 def select(kind: str, names: Iterable[str], all_names: Iterable[str], word: str = "") -> list[str]:

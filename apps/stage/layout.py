@@ -22,7 +22,7 @@ _LEAST = 600.0
 
 
 class Layout:
-    """Areas of a window.
+    """Areas of a window, and the lines in its column.
 
     Parameters
     ----------
@@ -39,6 +39,14 @@ class Layout:
         Height of ordinary text [pixel].
     window, plane, panel : Area
         The whole window, the area of the workspace, and the column with numbers and legend (zero width if hidden).
+    left, right : float
+        Left and right edge of the lines in the column [pixel].
+    run, hand, state, region, law, keys : float
+        Heights of the lines in the column [pixel].
+    values : tuple of float
+        Heights of the numbers, from top to bottom [pixel].
+    legend, step : float
+        Height of the first sign; the others follow below at intervals of `step` [pixel].
     """
 
     def __init__(self, width: int, height: int, panel: bool = True) -> None:
@@ -48,28 +56,12 @@ class Layout:
         self.window, self.panel = Area(0, 0, width, height), Area(width - column, 0, column, height)
         room = max(width - column - 2 * margin, 1.0), max(height - 2 * margin, 1.0)
         self.plane = Area(margin, margin, *room)
-
-
-class Lines:
-    """Heights of the lines in the column, and its left and right edge [pixel].
-
-    Attributes
-    ----------
-    values : tuple of float
-        Heights of the numbers, from top to bottom.
-    legend : float
-        Height of the first sign; the others follow below at intervals of `step`.
-    """
-
-    def __init__(self, layout: Layout) -> None:
-        unit, panel = layout.unit, layout.panel
-        top = panel.y + panel.height
-        self.left, self.right = panel.x + 3.0 * unit, panel.x + panel.width - 3.0 * unit
+        self.left, self.right = self.panel.x + 3.0 * unit, self.panel.x + column - 3.0 * unit
         self.run, self.hand, self.state, self.region, self.law, self.legend = (
-            top - lines * unit for lines in (4.0, 7.6, 14.4, 20.4, 23.8, 52.6)
+            height - lines * unit for lines in (4.0, 7.6, 14.4, 20.4, 23.8, 52.6)
         )
-        self.values = tuple(top - (29.6 + 4.7 * row) * unit for row in range(4))
-        self.step, self.keys = 4.4 * unit, panel.y + 3.2 * unit
+        self.values = tuple(height - (29.6 + 4.7 * row) * unit for row in range(4))
+        self.step, self.keys = 4.4 * unit, self.panel.y + 3.2 * unit
 
 
 def nice_length(room: float) -> float:

@@ -16,7 +16,7 @@ from apps.shared.theme import Theme
 from apps.stage import shapes
 from apps.stage.gl import GROUND_SHADERS, Canvas, Mesh, NumberPicture, Painter
 from apps.stage.ground import REACH, Ground, ground_of
-from apps.stage.layout import Layout, Lines, Scenery, contact_mark, force_words, handle, nice_length
+from apps.stage.layout import Layout, Scenery, contact_mark, force_words, handle, nice_length
 from apps.stage.motion import Motion, Stretch
 from apps.stage.shapes import Marks, colour_of, spring, zigzag
 from haptics.device import Causality
@@ -143,7 +143,7 @@ def _write_panel(scenery: Scenery, marks: Marks, brush: Brush) -> np.ndarray:
     """
     info, theme, layout, unit = scenery.info, scenery.theme, scenery.layout, scenery.layout.unit
     marks.box(layout.panel.middle, (0.5 * layout.panel.width, 0.5 * layout.panel.height), 0.0, theme.panel)
-    at, small = Lines(layout), _SMALL * layout.text
+    at, small = layout, _SMALL * layout.text
     hand = f"hand: {info.hand}" if info.hand else f"{info.rate:g} Hz"
     entries = ((info.title, at.run, theme.text), (hand, at.hand, theme.faint), ("F1: keys", at.keys, theme.faint))
     for words, y, colour in entries:
@@ -216,7 +216,7 @@ class Numbers(Overlay):
         self._scenery = scenery
         self._values: list[Any] = []
         self._due = 0.0
-        at, text = Lines(scenery.layout), scenery.layout.text
+        at, text = scenery.layout, scenery.layout.text
         theme, unit = scenery.theme, scenery.layout.unit
         self._sign = at.left + 2.0 * unit, at.state
         self._state = self.brush.text("", (at.left + 6.0 * unit, at.state), 2.4 * text, theme.text, True, "left")
@@ -243,10 +243,10 @@ class Numbers(Overlay):
             self._state.color = rgba(theme.stick if motion.sticking else theme.motion)
         else:
             _set_text(self._state, "")
-        at, sizes = Lines(layout), (_NAME * layout.text, _SMALL * layout.text)
+        sizes = (_NAME * layout.text, _SMALL * layout.text)
         for label, words, size in zip((self._region, self._law), region, sizes, strict=True):
             if _set_text(label, words):
-                fit(label, size, at.right - at.left)
+                fit(label, size, layout.right - layout.left)
         force, stretch = math.hypot(*motion.force), math.hypot(*motion.displacement)
         elongation = f"{1e3 * stretch:.2f} mm" if stretch >= 1e-4 else f"{1e6 * stretch:.0f} µm"
         numbers = (_newtons(force), f"{1e3 * motion.speed:.0f} mm/s", elongation, _newtons(motion.normal_force))

@@ -27,7 +27,7 @@ from apps.front_ends.messages import (
 from apps.opengl.plane import Area
 from apps.shared.theme import DARK, LIGHT
 from apps.stage import launch
-from apps.stage.layout import LONGEST_LINK, Lines
+from apps.stage.layout import LONGEST_LINK
 from apps.stage.motion import Stretch
 from haptics.scenes import find_scene, read_scene
 from tests.apps.screen import WHY_NOT, virtual_screen
@@ -72,7 +72,7 @@ def test_sticking_contact_is_a_filled_square_and_sliding_one_an_open_ring(stage)
     slips = stage.shot()
     assert not is_there(DARK.stick, near(slips, contact, 0))
     assert is_there(DARK.motion, near(slips, (contact[0] - 1.1 * layout().unit, contact[1])))
-    state = Lines(layout())
+    state = layout()
     words = (slice(None), slice(round(state.left), round(state.right)))
     band = slice(720 - round(state.state + 3 * layout().unit), 720 - round(state.state - 3 * layout().unit))
     assert is_there(DARK.stick, sticks[band][words].reshape(-1, 3))
@@ -105,7 +105,7 @@ def test_materials_are_drawn_at_their_places_and_named(stage):
     assert wood[0] > wood[2] + 40, "brown"
     assert np.ptp(rubber) < 15, "grey"
     assert rubber.mean() < 0.75 * ice.mean()
-    at = Lines(layout())
+    at = layout()
     name = slice(720 - round(at.region + 9), 720 - round(at.region - 9)), slice(round(at.left), round(at.right))
     assert is_there(DARK.text, picture[name].reshape(-1, 3))
     assert not is_there(DARK.text, bare[name].reshape(-1, 3))
@@ -121,7 +121,7 @@ def test_model_and_level_of_another_law_are_shown(stage):
     stage.shown.front.send(LawInForce("B", "coulomb", {"force": 2 * FORCE}, (force,)))
     stage.publish(rows(AT, STRETCH, first=60))
     after = stage.shot()
-    at = Lines(layout())
+    at = layout()
     for line in (at.run, at.law):
         band = slice(720 - round(line + 9), 720 - round(line - 9)), slice(round(at.left), round(at.right))
         assert is_there(DARK.text, after[band].reshape(-1, 3)) or is_there(DARK.faint, after[band].reshape(-1, 3))
