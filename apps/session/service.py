@@ -14,7 +14,7 @@ from apps.front_ends import messages as say
 from apps.front_ends.front_end import FrontEnd, FrontEnds
 from apps.session.run import Session
 from apps.settings.config import SessionConfig
-from apps.settings.options import about, choices, hands_to_choose, laws_to_choose, sliders, values_in_force
+from apps.settings.options import offers, sliders, values_in_force
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.shared import Mailbox, SharedFile
 
@@ -286,11 +286,8 @@ class Service:
         return say.SessionStarted(
             **self.session.started,
             parameters=sliders(config),
-            choices=choices(config),
-            hands=hands_to_choose(config.hand),
+            **offers(config),
             **law_of(config),
-            laws=laws_to_choose(config.law["name"]),
-            about=about(config.causality),
             scene=config.scene,
         )
 

@@ -13,7 +13,6 @@ from apps.settings.config import SessionConfig
 from apps.settings.models import fitting
 from devices import describe_backends, is_virtual
 from devices.virtual.hands.registry import HANDS
-from haptics.device import Causality
 from haptics.elements.tables import LAWS, MODELS
 from haptics.friction.laws import ClosedForm
 from haptics.settings import is_whole
@@ -32,32 +31,24 @@ _SOURCE = re.compile(r" \((?=[^()]*\b(?:19|20)\d\d)")
 """Start of a literature reference in a sentence."""
 
 
-def choices(config: SessionConfig) -> dict[str, tuple[str, ...]]:
-    """Return the devices selectable in a window with their models: the virtual ones and the present one."""
-    return {name: fit for name, fit in fitting().items() if is_virtual(name) or name == config.device}
+def offers(config: SessionConfig) -> dict[str, Any]:
+    """Return ``choices``, ``hands``, ``laws`` and ``about``, as in `messages.SessionStarted`.
 
-
-def hands_to_choose(present: str) -> tuple[str, ...]:
-    """Return the hands selectable in a window: those that need no file, and the present one."""
-    return tuple(name for name in HANDS if name == present or name not in _HANDS_WITH_FILES)
-
-
-def laws_to_choose(present: str) -> tuple[str, ...]:
-    """Return the laws selectable in a window: those defined by parameters alone, and the present one."""
-    return (*LAWS, *(() if present in LAWS else (present,)))
-
-
-def about(causality: Causality) -> dict[str, dict[str, str]]:
-    """Return one-line descriptions of all devices, models, laws, and hands, by kind and name.
-
-    A model with two forms is described in the form for `causality`.
+    Selectable in a window are virtual devices, hands that need no file, and laws defined by parameters alone, besides
+    the present ones. A model with two forms is described in the form for the causality of the device.
     """
-    models = {name: forms.get(causality, next(iter(forms.values()))) for name, forms in MODELS.items()}
+    present = config.law["name"]
+    models = {name: forms.get(config.causality, next(iter(forms.values()))) for name, forms in MODELS.items()}
     return {
-        "device": {backend.name: backend.description for backend in describe_backends()},
-        "model": {name: _first_sentence(cls) for name, cls in models.items()},
-        "law": {name: _first_sentence(cls) for name, cls in LAWS.items()},
-        "hand": dict(ABOUT_HANDS),
+        "choices": {name: fit for name, fit in fitting().items() if is_virtual(name) or name == config.device},
+        "hands": tuple(name for name in HANDS if name == config.hand or name not in _HANDS_WITH_FILES),
+        "laws": (*LAWS, *(() if present in LAWS else (present,))),
+        "about": {
+            "device": {backend.name: backend.description for backend in describe_backends()},
+            "model": {name: _first_sentence(cls) for name, cls in models.items()},
+            "law": {name: _first_sentence(cls) for name, cls in LAWS.items()},
+            "hand": dict(ABOUT_HANDS),
+        },
     }
 
 

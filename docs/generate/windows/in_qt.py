@@ -12,7 +12,7 @@ from typing import Any
 from apps.compare.comparison import Side, figures, in_a_line
 from apps.front_ends.front_end import Link
 from apps.front_ends.run import from_metadata
-from apps.settings.options import about, choices, hands_to_choose, laws_to_choose
+from apps.settings.options import offers
 from apps.shared.theme import DARK, LIGHT, Theme
 from apps.view.comparison import CompareWindow
 from apps.view.dashboard import HelpWindow
@@ -53,15 +53,9 @@ class Windows:
         recording, metadata = load(self._runs, name)
         config, rows = config_of(name), recording.rows
         info = from_metadata(metadata, rows)
-        offered = {
-            "choices": choices(config),
-            "hands": hands_to_choose(config.hand),
-            "laws": laws_to_choose(config.law["name"]),
-            "about": about(config.causality),
-        }
         window = LiveWindow(None, self._theme)
         _place(window)
-        window.show_run(info, announcement(info, {**metadata, **offered}))
+        window.show_run(info, announcement(info, {**metadata, **offers(config)}))
         feed = ReplayFeed(rows, info.rate, info.causality)
         feed.seek(len(rows) - 1000)  # before the end, where the force fades out
         window.show_feed(feed)

@@ -29,7 +29,7 @@ from apps.session.record import BEFORE, KeyEvent, KeyJournal, tick_at
 from apps.session.run import Progress, Session
 from apps.session.service import Service
 from apps.settings.config import complete, gather
-from apps.settings.options import hands_to_choose
+from apps.settings.options import offers
 from apps.stage import launch as stage_launch
 from apps.view import launch
 from haptics.errors import ConfigurationError, DeviceFault
@@ -77,8 +77,8 @@ def test_present_hand_keeps_its_settings_and_can_be_chosen(tmp_path):
     present = config_of("hand.name=recorded", f"hand.file={path}")
     assert after(present, "virtual-joystick", "B", "recorded").device_settings["hand"]["file"] == str(path)
     assert after(present, "virtual-joystick", "B", "minimum-jerk").hand == "minimum-jerk"
-    assert "recorded" in hands_to_choose("recorded")
-    assert "recorded" not in hands_to_choose("mouse")
+    assert "recorded" in offers(present)["hands"]
+    assert "recorded" not in offers(config_of())["hands"]
 
 
 @pytest.mark.parametrize(
