@@ -153,7 +153,7 @@ def _write_panel(scenery: Scenery, marks: Marks, brush: Brush) -> np.ndarray:
     contact = "proxy" if info.causality == Causality.IMPEDANCE else "contact"
 
     def explain(words: str) -> None:
-        """Write a text beside the sign, and go on to the next line."""
+        """Write a text beside the sign and advance to the next line."""
         nonlocal y
         brush.text(words, (words_at, y + _RISE * unit), small, theme.text, anchor="left")
         y -= at.step
