@@ -283,7 +283,7 @@ class UsbTransport:
 
     def write(self, report: bytes) -> None:
         """Send an output report and wait until the device has received it, at most `WRITE_TIMEOUT`."""
-        timeout = _milliseconds(WRITE_TIMEOUT)
+        timeout = round(WRITE_TIMEOUT * 1e3)
         if self._out is None:
             self._control(_TO_INTERFACE, _SET_REPORT, _OUTPUT << 8 | report[0], report, timeout)
             return
@@ -297,7 +297,7 @@ class UsbTransport:
         """Return the next input report, None after `timeout` [s] without a report."""
         address, size = self._in.bEndpointAddress, self._in.wMaxPacketSize
         try:
-            transfer = partial(self._device.read, address, size, _milliseconds(timeout))
+            transfer = partial(self._device.read, address, size, max(round(timeout * 1e3), 1))
             return bytes(bus.retry_after_stall(self._device, address, transfer))
         except OSError as error:
             if trouble_of(error) is Trouble.TIMEOUT:
@@ -329,10 +329,6 @@ class UsbTransport:
             self._guard.hand_over(_HAND_OVER)
         elif self._guard is not None:
             self._guard.dismiss()
-
-
-def _milliseconds(seconds: float) -> int:
-    return max(round(seconds * 1e3), 1)
 
 
 def open_usb(device: Any, *, real: bool) -> UsbTransport:

@@ -26,8 +26,8 @@ _INTERFACE_CALL = 3 << 30 | _CALL.size << 16 | ord("U") << 8 | 18
 _CONNECT = ord("U") << 8 | 23
 
 
-def reattach(device: int, interface: int) -> None:
-    """Attach the kernel's driver to an interface of an open device.
+def reattach(device: int, interface: int) -> int:
+    """Attach the kernel's driver to an interface of an open device; return the exit status 0.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def reattach(device: int, interface: int) -> None:
     while True:
         try:
             fcntl.ioctl(device, _INTERFACE_CALL, _CALL.pack(interface, _CONNECT, 0))
-            return
+            return 0
         except OSError as error:
             if error.errno != errno.EBUSY or time.monotonic() > latest:
                 raise
@@ -53,9 +53,4 @@ def prepare(words: list[str]) -> Callable[[], int]:
     The file is opened now, because another stick may get the same name after this one is removed.
     """
     device, interface = os.open(words[0], os.O_RDWR), int(words[1])
-
-    def act() -> int:
-        reattach(device, interface)
-        return 0
-
-    return act
+    return lambda: reattach(device, interface)
