@@ -26,7 +26,7 @@ from devices.arm.motors.stage import MOTORS, SILENCE, give_motors, take_motors
 from devices.arm.sensors.force_sensor import SENSOR, STANDARD_GRAVITY, ForceSensor, SensorSettings, Wire, take_reading
 from devices.arm.sensors.optoforce import OptoForceSettings, OptoForceWire
 from devices.arm.sensors.rdt import AtiSettings, AtiWire, OnRobotSettings, OnRobotWire
-from devices.arm.servo.kernels import refer_address, refer_motors, start_servos
+from devices.arm.servo.kernels import part_address, refer_motors, refer_part, start_servos
 from devices.arm.servo.linear import DrivenArm, Grip, least_mass
 from devices.arm.servo.servo import new_references
 from devices.arm.servo.settings import ServoSettings
@@ -366,7 +366,7 @@ class Arm(Driver):
         body, record = self._body, self._record
         references = own.references, body.model_links, body.model_joints, self._clock.period, body.linkage
         self._references = new_references(*references)
-        record["servo"], record["refer"] = self._references.ctypes.data, refer_address(self._references)
+        record["servo"], record["refer"] = self._references.ctypes.data, part_address(self._references, refer_part)
         record["linkage"] = body.linkage.record
         self._orientation = record["orientation"][0]
         self._orientation[:] = np.eye(3)

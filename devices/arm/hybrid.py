@@ -26,7 +26,6 @@ from devices.arm.mechanics.plant import (
     PLANT_FIELDS,
     Surface,
     contact_motion,
-    contact_offset,
     frame_position,
     mobilities,
     mobility,
@@ -238,7 +237,12 @@ def run_loop(loop: Rows, drives: Rows, wp: Any, past_p: Any, wf: Any, past_f: An
         s.position_now = s.position_now + 1 if s.position_now + 1 < len(wp) else 0
         s.force_now = s.force_now + 1 if s.force_now + 1 < len(wf) else 0
         r = results[k]
-        r.time, r.force, r.contact_force, r.depth = k * s.period, s.measured_force, s.contact_force, contact_offset(s)
+        r.time, r.force, r.contact_force, r.depth = (
+            k * s.period,
+            s.measured_force,
+            s.contact_force,
+            contact_motion(s)[0],
+        )
         r.along = frame_position(s, s.angle[0], s.angle[1])[1] - s.start_along
         for i in range(2):
             r.torque[i], r.angle[i], r.rotor[i], r.speed[i] = s.torque[i], s.angle[i], s.rotor[i], s.speed[i]

@@ -54,18 +54,13 @@ def frame_position(s: Any, q1: float, q2: float) -> tuple[float, float]:
 
 
 @kernel
-def contact_offset(s: Any) -> Any:
-    """Return the depth of the end effector in the surface [m]."""
-    return frame_position(s, s.angle[0], s.angle[1])[0] - s.rest
-
-
-@kernel
 def contact_motion(s: Any) -> tuple[float, float, float]:
     """Return normal depth [m], speed [m/s] and the acceleration due to the speeds [m/s^2]."""
     q1, q2, w1, w2 = s.angle[0], s.angle[1], s.speed[0], s.speed[1]
     a, b, _, _ = frame_jacobian(s.links, s.plane, q1, q2)
     x, y = turning_acceleration(s.links.linkage, q1, q2, w1, w2)
-    return contact_offset(s), a * w1 + b * w2, into_frame(s.plane, x, y)[0]
+    depth = frame_position(s, q1, q2)[0] - s.rest
+    return depth, a * w1 + b * w2, into_frame(s.plane, x, y)[0]
 
 
 PLANT_FIELDS: list[tuple[Any, ...]] = [

@@ -282,15 +282,14 @@ def servo_start(s: Any, q1: float, q2: float) -> None:
         s.torque[i], s.error[i] = 0.0, 0.0
 
 
-def kind_of(record: Any) -> ServoKind:
-    """Return the kind of the servo in `record`, (1,) of dtype `SERVO`; both joints have the same law."""
+def part_address(record: Any, part: Callable[[ServoKind], Callable[..., None]]) -> int:
+    """Return the address of `refer_part` or `step_part` for the servo in `record`, (1,) of dtype `SERVO`.
+
+    Both joints have the same law.
+    """
     feed = int(record["axis"]["control"]["feed"][0, 0])
-    return ServoKind(int(record["law"][0]), feed, bool(record["smooth"][0]), bool(record["knows_hand"][0]))
-
-
-def refer_address(record: Any) -> int:
-    """Return the address of the function that updates only the references of joints and motors."""
-    return address_of_part(refer_part(kind_of(record)), SERVO)
+    kind = ServoKind(int(record["law"][0]), feed, bool(record["smooth"][0]), bool(record["knows_hand"][0]))
+    return address_of_part(part(kind), SERVO)
 
 
 @kernel
@@ -304,7 +303,7 @@ def refer_motors(servo: int, refer: int, angles: Any, hand: Any, references: Any
     servo : int
         Address of the record of dtype `SERVO`.
     refer : int
-        Address of the function that updates its references (`refer_address`).
+        Address of the function that updates its references (`refer_part`).
     angles, hand : (2,) arrays
         Commanded joint angles [rad], and the hand's torques on the joints [N m].
     references : array

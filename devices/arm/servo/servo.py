@@ -27,7 +27,6 @@ from devices.arm.servo.fractional import weights
 from devices.arm.servo.kernels import fill_chain
 from devices.arm.servo.settings import FLATNESS, FRACTIONAL, LINEARISING, RIGID, SLIDING, ServoSettings
 from haptics.errors import ConfigurationError
-from haptics.jit import address_of_part
 
 # --- gains and stability ----------------------------------------------------------------------------------------------
 
@@ -372,7 +371,7 @@ def new_servo(
         axis["calm_band"], axis["torque_limit"] = _FLICKER * resolution[i], torque_limit[i]
         if settings.kind == SLIDING:
             axis["torque_limit"] = min(torque_limit[i], settings.torque_bound / abs(joint.gear_ratio))
-    record["step"] = address_of_part(kernels.step_part(kernels.kind_of(record)), kernels.SERVO)
+    record["step"] = kernels.part_address(record, kernels.step_part)
     kernels.start_servos(record, np.asarray(pose, np.float64))
     return record
 

@@ -8,7 +8,7 @@ from devices.arm.mechanics.drive import Drive, Motor
 from devices.arm.mechanics.dynamics import TwoLinks
 from devices.arm.mechanics.linkage import jacobian
 from devices.arm.mechanics.plant import PLANT, Surface, new_plant, step_plant
-from devices.arm.servo.kernels import refer_address, refer_motors
+from devices.arm.servo.kernels import part_address, refer_motors, refer_part
 from devices.arm.servo.servo import new_servo
 from devices.common.kernels import quantise
 from haptics.friction.custom_law import CustomLaw
@@ -55,7 +55,9 @@ ROW = np.dtype([(name, "<f8", (2,)) for name in ("command", "angle", "speed", "r
 def refer(references, angles, hand=(0.0, 0.0)):
     """Return angles, speeds and torques of the motors, (3, 2), for commanded angles and torques of the hand."""
     found, address = np.zeros(6), references.ctypes.data
-    refer_motors(address, refer_address(references), np.asarray(angles, float), np.asarray(hand, float), found)
+    refer_motors(
+        address, part_address(references, refer_part), np.asarray(angles, float), np.asarray(hand, float), found
+    )
     return found.reshape(3, 2)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from devices.arm.flatness.joint import MOTION, feed_forward
 from devices.arm.flatness.laws import AsymmetricFriction, SmoothBacklash, SmoothCoulomb
 from devices.arm.servo import kernels
-from devices.arm.servo.kernels import CHAIN_FIELDS, fill_chain, refer_address, start_servos
+from devices.arm.servo.kernels import CHAIN_FIELDS, fill_chain, part_address, refer_part, start_servos
 from devices.arm.servo.servo import TwoMasses, gains, growth, new_references, new_servo, require_stable
 from devices.arm.servo.settings import ServoSettings
 from haptics import Stribeck
@@ -438,7 +438,7 @@ def loads(joint, period):
     rows = []
     for command in ramp(1000, period):
         record["command"] = command
-        run_part(refer_address(record), record.ctypes.data, 0.0, 0.0)
+        run_part(part_address(record, refer_part), record.ctypes.data, 0.0, 0.0)
         wanted = record["axis"]["wanted"][0]
         rows.append([wanted[name].copy() for name in ("load", "load_rate", "load_acceleration")])
     return np.array(rows)
