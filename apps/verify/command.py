@@ -54,8 +54,8 @@ def run(options: argparse.Namespace) -> Answer:
     result: dict[str, Any] = {
         "recording": str(options.recording),
         "ticks": ticks,
-        "violations": [vars(one) for one in found.violations],
-        "missing": [vars(one) for one in found.missing],
+        "violations": [{"rule": one.rule, "tick": one.tick, "words": one.words} for one in found.violations],
+        "missing": [{"rule": one.rule, "tick": one.tick, "words": one.words} for one in found.missing],
         "residuals": {
             name: {"ticks": one.ticks, "value": one.value, "bound": one.bound, "unit": one.unit}
             for name, one in found.residuals.items()

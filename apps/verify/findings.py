@@ -7,7 +7,7 @@ tick and the total number of ticks. Findings are in the order of the checks, ind
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ Mask = NDArray[np.bool_]
 _Place = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Finding:
     """Rule that is violated or could not be checked.
 
@@ -38,11 +38,17 @@ class Finding:
         First affected tick, if the rule concerns ticks.
     words : str
         Message for the user.
+    place : tuple of int
+        Sort key.
+    count : int
+        Number of affected ticks; 0 if the rule does not concern ticks.
     """
 
     rule: str
     tick: int | None
     words: str
+    place: _Place
+    count: int = 0
 
 
 @dataclass
@@ -68,17 +74,6 @@ class Residual:
     bound: float = 0.0
 
 
-@dataclass
-class _Entry:
-    """Finding with its current number of ticks."""
-
-    place: _Place
-    rule: str
-    tick: int | None
-    words: str
-    count: int
-
-
 class Findings:
     """Collects findings.
 
@@ -93,8 +88,8 @@ class Findings:
     def __init__(self) -> None:
         self.violated_ticks = 0
         self.violated_markers: set[int] = set()
-        self._violations: dict[Hashable, _Entry] = {}
-        self._missing: dict[Hashable, _Entry] = {}
+        self._violations: dict[Hashable, Finding] = {}
+        self._missing: dict[Hashable, Finding] = {}
         self._residuals: dict[str, tuple[_Place, Residual]] = {}
         self._window: Window | None = None
         self._broken: list[Any] = []
@@ -131,7 +126,7 @@ class Findings:
         for entries, found in ((self._violations, other.violations), (self._missing, other.missing)):
             for one in found:
                 place = (len(entries),)
-                entries[place] = _Entry(place, one.rule, one.tick, f"{where}{one.words}", 0)
+                entries[place] = Finding(one.rule, one.tick, f"{where}{one.words}", place)
         for name, residual in other.residuals.items():
             self._keep(name, residual)
 
@@ -158,14 +153,14 @@ class Findings:
 
         A repeated violation of a rule with the same message is ignored.
         """
-        self._violations.setdefault((rule, words), _Entry(self._place(), rule, tick, words, 0))
+        self._violations.setdefault((rule, words), Finding(rule, tick, words, self._place()))
 
     def lack(self, rule: str, words: str, tick: int | None = None) -> None:
         """Add missing data or a check that was not possible.
 
         Repetitions are ignored.
         """
-        self._missing.setdefault((rule, words), _Entry(self._place(), rule, tick, words, 0))
+        self._missing.setdefault((rule, words), Finding(rule, tick, words, self._place()))
 
     def where(self, rule: str, ticks: Any, broken: Mask, words: str | Callable[[int], str]) -> None:
         """Add a violation of the first of the `ticks`, (n,), that are `broken`, and count the ticks.
@@ -242,7 +237,7 @@ class Findings:
 
     def _enter(
         self,
-        entries: dict[Hashable, _Entry],
+        entries: dict[Hashable, Finding],
         key: Hashable,
         rule: str,
         ticks: Any,
@@ -256,13 +251,13 @@ class Findings:
         if not count:
             return []
         k = int(np.argmax(mask))
-        entry = entries.setdefault(key, _Entry(place, rule, int(ticks[k]), "", 0))
+        entry = entries.setdefault(key, Finding(rule, int(ticks[k]), "", place))
         entry.words = entry.words or words(k)
         entry.count += count
         return [np.asarray(ticks)[mask]]
 
     @staticmethod
-    def _ordered(entries: dict[Hashable, _Entry], *, always: bool) -> list[Finding]:
+    def _ordered(entries: dict[Hashable, Finding], *, always: bool) -> list[Finding]:
         """Return the findings in order, without duplicates.
 
         The number of ticks is appended if it is greater than 1, or `always`.
@@ -272,7 +267,7 @@ class Findings:
             words = entry.words
             if entry.count > 1 or (always and entry.count):
                 words = f"{words.removesuffix('.')} ({entry.count} ticks){'.' if always else ''}"
-            found.setdefault((entry.rule, words), Finding(entry.rule, entry.tick, words))
+            found.setdefault((entry.rule, words), replace(entry, words=words))
         return list(found.values())
 
     def _keep(self, name: str, new: Residual, place: _Place | None = None) -> None:

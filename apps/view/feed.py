@@ -87,8 +87,7 @@ class LiveFeed(Feed):
         lost = self._reader.lost
         rows = self._reader.read()
         self.add_rows(rows, self._reader.lost - lost)
-        self._meter.update(now, self.history.count + self.unseen)
-        self.measured_rate = self._meter.rate
+        self.measured_rate = self._meter.update(now, self.history.count + self.unseen)
         return len(rows)
 
 

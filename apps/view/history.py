@@ -367,19 +367,16 @@ class RateMeter:
     def __init__(self) -> None:
         self._marks: list[tuple[float, int]] = []
 
-    def update(self, now: float, count: int) -> None:
-        """Record that `count` rows have been read at time `now` [s]."""
+    def update(self, now: float, count: int) -> float | None:
+        """Record that `count` rows have been read at time `now` [s].
+
+        Return the rate [Hz]; None until it has been measured for half a second.
+        """
         self._marks.append((now, count))
         while len(self._marks) > 2 and now - self._marks[1][0] >= 1.0:
             self._marks.pop(0)
-
-    @property
-    def rate(self) -> float | None:
-        """Rate of rows [Hz]; None until it has been measured for half a second."""
-        if not self._marks or self._marks[-1][0] - self._marks[0][0] < 0.5:
-            return None
-        (start, before), (end, after) = self._marks[0], self._marks[-1]
-        return (after - before) / (end - start)
+        start, before = self._marks[0]
+        return None if now - start < 0.5 else (count - before) / (now - start)
 
 
 SEGMENT = 1.0

@@ -22,6 +22,9 @@ from apps.view.laws import CurveRequest, LawCurves, place_of, with_background
 from apps.view.plot import Cursors, Plot, Reading, Table
 from apps.view.qt import QtCore, QtGui, QtWidgets, current_theme, label, pg
 
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
+
 _BUTTONS = {
     QtCore.Qt.MouseButton.LeftButton: 1 << 1,
     QtCore.Qt.MouseButton.RightButton: 1 << 2,
@@ -230,9 +233,6 @@ class PlanePanel(Plot):
             self._buttons = buttons
             self.buttons_changed.emit(buttons)
 
-
-if TYPE_CHECKING:
-    from haptics.scenes import Scene
 
 _RECENT = 0.4
 """Duration of the newest part that is drawn bold [s]."""
