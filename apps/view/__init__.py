@@ -10,5 +10,6 @@ Importing this package imports neither Qt nor NumPy; each entry point is a modul
 
 `history`, `overview`, `feed` and `laws` do not depend on Qt. `time_plots` and `xy_plots` contain the plots, with zoom,
 cursors and tables of their values (`plot`, `charts`). `controls`, `indicators` and `transport` contain the other
-visible parts, and ``style.qss`` their style sheet. `dashboard` and `window`, which also handles keys and mouse, assemble them.
+visible parts, and ``style.qss`` is their style sheet. `dashboard` and `window`, which also handles keys and mouse,
+assemble them.
 """
