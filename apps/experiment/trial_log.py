@@ -108,7 +108,10 @@ class TrialLog:
             If the journal is damaged.
         """
         place = SessionFolder.new(Path(out), participant, session, experiment)
-        constants = json.loads(json.dumps({**(design or {}), "axis": axis}, allow_nan=False))
+        try:
+            constants = json.loads(json.dumps({**(design or {}), "axis": axis}, allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(f"design: must be tables, lists, texts and finite numbers ({error}).") from error
         text = json.dumps(constants, sort_keys=True)
         header = {
             "experiment": experiment,
@@ -123,7 +126,10 @@ class TrialLog:
             "slot": None,
         }
         if not place.journal.exists():
-            return cls(Journal.create(place, header), axis, resumed=False)
+            try:
+                return cls(Journal.create(place, header), axis, resumed=False)
+            except ValueError as error:
+                raise ConfigurationError(f"{error}.") from error
         journal = Journal.open(place)
         try:
             for name in ("experiment", "design", "seed", "fields", "observer"):
@@ -282,9 +288,9 @@ class TrialLog:
             Reasons why the trial does not count; the next trial then repeats it.
         """
         now = self.state.interrupted
-        if now is None:
+        if now is None or now.response is not None:  # a trial that was killed after its answer is run again
             raise ConfigurationError("finish_trial: no trial has been begun; call begin_trial first.")
-        which = {"trial": now.trial, "attempt": now.number}
+        which, reasons = {"trial": now.trial, "attempt": now.number}, [str(reason) for reason in repeat]
         if response is not None:
             self._append(
                 "response",
@@ -296,7 +302,7 @@ class TrialLog:
                 source=source,
                 key=key,
             )
-        self._append("trial_end", **which, outcome="repeat" if repeat else "ok", reasons=list(repeat))
+        self._append("trial_end", **which, outcome="repeat" if reasons else "ok", reasons=reasons)
 
     def event(self, name: str, **details: Any) -> None:
         """Record an event with further details, as plain values."""

@@ -32,6 +32,17 @@ def export_sessions(folders: Iterable[str | Path], out: str | Path, to: str = "c
         If the format is unknown, `out` holds other files, or a blind session has not ended.
     RecordingError
         If there is no session, or a journal is damaged.
+
+    Examples
+    --------
+    >>> from apps.experiment import TrialLog, export_sessions
+    >>> with TrialLog.open("data", "P01", "wood or ice", axis="law.force") as log:
+    ...     block = log.begin_block()
+    ...     trial, markers = log.begin_trial(0.5, values=(2.0, 2.5), comparison=2)  # N
+    ...     log.finish_trial("2", correct=True)
+    >>> [session] = export_sessions(["data"], "tables", to="csv")
+    >>> session.rows[0]["asked_2"], session.rows[0]["axis_unit"]
+    (2.5, 'N')
     """
     if to not in FORMATS:
         raise ConfigurationError(f"to = {to!r}: must be one of {', '.join(FORMATS)}.")

@@ -87,7 +87,7 @@ class Journal:
         Raises
         ------
         ConfigurationError
-            If a journal exists, another process writes it, or the header is invalid.
+            If a journal of this or another experiment exists, another process writes it, or the header is invalid.
         JournalFault
             If the journal cannot be written.
         """
@@ -99,6 +99,11 @@ class Journal:
             if os.path.lexists(place.journal):
                 raise ConfigurationError(
                     f"{place.folder} has a journal: resume that session, or choose another participant or session."
+                )
+            if others := sorted(one.name for one in place.folder.glob("*_journal.jsonl")):
+                raise ConfigurationError(
+                    f"{place.folder} has the journal {others[0]} of another experiment: choose another session or "
+                    "folder (--out)."
                 )
             write_sidecar(place, {**fields, **(sidecar or {})})
             _create_file(place.journal, _line(record))
@@ -286,6 +291,14 @@ def read_journal(path: Path) -> Contents:
     ------
     RecordingError
         If the file cannot be read or is invalid. The message contains the line number, from 1, and the error.
+
+    Examples
+    --------
+    >>> from apps.experiment import TrialLog, read_journal
+    >>> with TrialLog.open("data", "P01", "wood or ice", axis="law.force") as log:
+    ...     block = log.begin_block()
+    >>> [record["record"] for record in read_journal(log.place.journal).records]
+    ['header', 'block_start']
     """
     try:
         with open(path, "rb", opener=open_nonblocking) as file:
@@ -498,6 +511,16 @@ def replay(records: Iterable[Mapping[str, object]]) -> SessionState:
     ------
     RecordingError
         If records are inconsistent. The message contains the line.
+
+    Examples
+    --------
+    >>> from apps.experiment import TrialLog, read_journal, replay
+    >>> with TrialLog.open("data", "P01", "wood or ice", axis="law.force") as log:
+    ...     block = log.begin_block()
+    ...     trial, markers = log.begin_trial(0.5, values=(2.0, 2.5), comparison=2)  # N
+    >>> state = replay(read_journal(log.place.journal).records)
+    >>> len(state.counted_attempts), state.interrupted.trial
+    (0, 1)
     """
     state: SessionState | None = None
     for line, record in enumerate(map(dict, records), 1):

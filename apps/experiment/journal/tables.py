@@ -215,6 +215,17 @@ def trial_rows(session: Path | SessionFolder, measure: Measure | None = from_rec
     ------
     RecordingError
         If the journal is invalid.
+
+    Examples
+    --------
+    >>> from apps.experiment import TrialLog, trial_rows
+    >>> with TrialLog.open("data", "P01", "wood or ice", axis="law.force") as log:
+    ...     block = log.begin_block()
+    ...     trial, markers = log.begin_trial(0.5, values=(2.0, 2.5), comparison=2)  # N
+    ...     log.finish_trial("2", correct=True)
+    >>> [row] = trial_rows(log.place)
+    >>> row["asked_2"], row["delivered_2"], row["stimulus_missing"]
+    (2.5, None, 'not recorded')
     """
     place = session if isinstance(session, SessionFolder) else SessionFolder.of(session)
     state = replay(read_journal(place.journal).records)

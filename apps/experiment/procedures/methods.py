@@ -57,6 +57,17 @@ def make_procedure(table: Mapping[str, Any], *, guess: float, seed: SeedSequence
     ------
     ConfigurationError
         If the table is invalid.
+
+    Examples
+    --------
+    >>> from apps.experiment import make_procedure, trial_seed
+    >>> table = {"kind": "staircase", "start": 1.0, "minimum": 0.1, "maximum": 2.0, "down": 2, "scale": "linear",
+    ...          "steps": [0.2], "ratio": 1.0, "initial_rule": False}  # levels and steps in N
+    >>> staircase = make_procedure(table, guess=0.5, seed=trial_seed(4, "P01", 1, 1, 0))
+    >>> for correct in (True, True, False):
+    ...     staircase.add_outcome(staircase.level(), correct)
+    >>> round(staircase.level(), 6), staircase.finished, staircase.report()["trials"]
+    (1.0, False, 3)
     """
     settings, kind = procedure_settings(table), table["kind"]
     match settings:
@@ -235,6 +246,19 @@ class Tracks:
         The tracks, at least one.
     seed : SeedSequence
         Parent seed. Round k is drawn with its k-th child.
+
+    Examples
+    --------
+    >>> from apps.experiment import Tracks, make_procedure, trial_seed
+    >>> seed = trial_seed(4, "P01", 1, 1, 0)
+    >>> series = [make_procedure({"kind": "series", "level": x, "trials": 2}, guess=0.5, seed=seed) for x in (0.5, 1.0)]
+    >>> tracks, levels = Tracks(series, seed), []
+    >>> while not tracks.finished:
+    ...     track, level = tracks.next()
+    ...     tracks.add_outcome(track, level, correct=True)
+    ...     levels.append(level)
+    >>> sorted(levels)
+    [0.5, 0.5, 1.0, 1.0]
     """
 
     def __init__(self, procedures: Sequence[Procedure], seed: SeedSequence) -> None:
@@ -292,6 +316,14 @@ def trial_seed(master: int, participant: int | str, session: int, block: int, tr
     ------
     ConfigurationError
         If a number is negative or has more than 32 bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from apps.experiment import trial_seed
+    >>> draws = [np.random.default_rng(trial_seed(4, "P01", 1, 1, trial)).integers(1, 3) for trial in (1, 2, 1)]
+    >>> bool(draws[0] == draws[2])
+    True
     """
     if isinstance(participant, str):
         participant = int.from_bytes(hashlib.sha256(participant.encode()).digest()[:4], "little")
@@ -337,6 +369,12 @@ def williams_order(count: int, slot: int) -> tuple[int, ...]:
     """Return the order of conditions for the participant in `slot` (0, 1, ...).
 
     Full sets of slots are balanced.
+
+    Examples
+    --------
+    >>> from apps.experiment import williams_order
+    >>> [williams_order(3, slot) for slot in range(2)]
+    [(0, 1, 2), (1, 2, 0)]
     """
     rows = williams(count)
     return rows[slot % len(rows)]
@@ -358,6 +396,13 @@ def permuted_blocks(items: int, blocks: int, seed: SeedSequence, *, longest_run:
     ------
     ConfigurationError
         If an argument is out of range, or a single item would be repeated too often.
+
+    Examples
+    --------
+    >>> from apps.experiment import permuted_blocks, trial_seed
+    >>> order = permuted_blocks(3, 2, trial_seed(4, "P01", 1, 1, 0))
+    >>> sorted(order[:3]), sorted(order[3:])
+    ([0, 1, 2], [0, 1, 2])
     """
     if items < 1 or blocks < 0 or (longest_run is not None and longest_run < 1):
         raise ConfigurationError(f"{blocks} permuted blocks of {items} items: must be at least 1 each.")
