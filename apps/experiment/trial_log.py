@@ -183,16 +183,13 @@ class TrialLog:
             if not folder.is_relative_to(base):
                 raise ConfigurationError(f"{recording}: must be in the session's folder {base}; see TrialLog.place.")
             relative = folder.relative_to(base).as_posix()
-        unfinished = self._block in self.state.blocks and self._is_open(self._block)
-        self._block += not unfinished
+        ended = (one for one in self.state.events if one["name"] == _BLOCK_ENDED)
+        if self._block not in self.state.blocks or any(one["block"] == self._block for one in ended):
+            self._block += 1
         attempt = self.state.blocks.get(self._block, 0) + 1
         conditions = list(conditions)
         self._append("block_start", block=self._block, conditions=conditions, recording=relative, attempt=attempt)
         return self._block
-
-    def _is_open(self, block: int) -> bool:
-        """Return True if a block was not ended by `finish_block`."""
-        return not any(one["name"] == _BLOCK_ENDED and one["block"] == block for one in self.state.events)
 
     def finish_block(self) -> None:
         """End the present block: the next `begin_block` begins another one, also after an interruption."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import os
 import re
@@ -17,7 +15,7 @@ from typing import Any
 
 from apps.experiment.journal.folder import sessions_below
 from apps.experiment.journal.journal import read_journal, replay, require_same
-from apps.experiment.journal.tables import COLUMNS, Row, Session, csv_of, text_of, trial_rows
+from apps.experiment.journal.tables import COLUMNS, Row, Session, csv_of, csv_text, text_of, trial_rows
 from haptics.errors import ConfigurationError, HapticError
 from haptics.files import read_small
 from haptics.recording.tick_file import digest_of
@@ -125,15 +123,9 @@ def export_csv(folder: Path, sessions: Sequence[Session]) -> None:
     columns = [["name", "kind", "unit", "description"], *([one.name, one.kind, one.unit, one.doc] for one in COLUMNS)]
     script = resources.files("apps.experiment.export") / "read.R"
     write_text(folder, "trials.csv", csv_of(row for session in sessions for row in session.rows))
-    write_text(folder, "participants.csv", _csv(rows))
-    write_text(folder, "columns.csv", _csv(columns))
+    write_text(folder, "participants.csv", csv_text(rows))
+    write_text(folder, "columns.csv", csv_text(columns))
     write_text(folder, "read.R", script.read_text(encoding="utf-8"))
-
-
-def _csv(rows: Iterable[Sequence[Any]]) -> str:
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows([text_of(one) for one in row] for row in rows)
-    return text.getvalue()
 
 
 def export_psignifit(folder: Path, sessions: Sequence[Session]) -> None:

@@ -530,7 +530,6 @@ def replay(records: Iterable[Mapping[str, object]]) -> SessionState:
             apply_record(state, record)
         except ValueError as error:
             raise RecordingError(f"journal, line {line}: {error}.") from error
-        state.last_utc = str(record["utc"])
     if state is None:
         raise RecordingError("the journal is empty.")
     return state
@@ -544,7 +543,7 @@ def apply_record(state: SessionState, record: Record) -> None:
     ValueError
         If the record is inconsistent with the earlier ones.
     """
-    kind = record["record"]
+    kind, state.last_utc = record["record"], str(record["utc"])
     if kind == "note":
         state.notes.append(record)
         return

@@ -335,8 +335,12 @@ def tsv_of(rows: Iterable[Row]) -> str:
 
 
 def csv_of(rows: Iterable[Row]) -> str:
-    """Return the table as CSV according to RFC 4180, with empty cells for missing values."""
+    """Return the table as CSV with a header."""
+    return csv_text([_NAMES, *(map(row.get, _NAMES) for row in rows)])
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows of cells as CSV according to RFC 4180, with empty cells for missing values."""
     text = io.StringIO(newline="")
-    cells = ([text_of(one) for one in map(row.get, _NAMES)] for row in rows)
-    csv.writer(text).writerows([_NAMES, *cells])
+    csv.writer(text).writerows(map(text_of, row) for row in rows)
     return text.getvalue()
