@@ -1,4 +1,4 @@
-"""Trials of a program of yours in the journal of a session, for experiments with a trial logic of their own."""
+"""Journal of trials that a program runs itself, instead of the command ``haptics experiment``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TrialLog:
     """Session of an experiment whose trials the caller runs; created, or continued, by `open`.
 
     Every step is on the disk when its method returns. A session that was interrupted continues with the trial at which
-    it was: open it again with the same arguments, and give the answers so far to the procedures (`replay`).
+    it was: open it again with the same arguments, and pass the recorded answers to the procedures (`replay`).
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class TrialLog:
         experiment : str
             Name of the experiment.
         axis : str
-            Setting that varies, such as ``law.force``; its unit is that of all levels and values.
+            Setting that varies, such as ``law.force``; all levels and values have its unit.
         session : int
             Number of the session, from 1.
         seed : int
@@ -98,7 +98,7 @@ class TrialLog:
         device : str
             Name of the device.
         observer : str
-            Name of a simulated observer; empty for a person. All exports say so.
+            Name of a simulated observer; empty for a human participant. Exports contain it.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class TrialLog:
     def replay(self, procedure: Procedure, condition: str = "") -> int:
         """Give the answers of all trials of a condition that count to a new procedure; return their number.
 
-        The levels of the procedure must be those of `begin_trial`.
+        The procedure must use the levels that were passed to `begin_trial`.
         """
         answers = [
             (one.start["level"], one.response["correct"])
@@ -229,7 +229,7 @@ class TrialLog:
         -------
         (int, tuple of int)
             Number of the trial, and for each interval the marker of its rows (`ScriptSession.mark`), by which the
-            table of trials finds what was delivered and felt. Rows between intervals have the marker 0.
+            table of trials finds the delivered and felt stimuli. Rows between intervals have the marker 0.
         """
         if not self._block:
             raise ConfigurationError("begin_trial: no block has been begun; call begin_block first.")
@@ -270,7 +270,7 @@ class TrialLog:
         Parameters
         ----------
         response : {"1", "2", "yes", "no", "same", "different"}, float or None
-            The answer; None if there was none.
+            The answer; None if it is missing.
         correct : bool, optional
             Whether it is right; None where nothing is right or wrong.
         reaction_time : float, optional
