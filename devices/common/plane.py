@@ -152,7 +152,7 @@ class Plane:
             Half the sides of the box, along the device's axes [m].
         """
         across, box = np.abs(self.axes[:2]), np.array(half)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):  # an axis may be almost parallel to the plane
             sides = np.min(box / across, axis=1)
         sides /= np.max((sides @ across) / box)
         return float(sides[0]), float(sides[1])

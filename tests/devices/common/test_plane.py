@@ -87,6 +87,11 @@ def test_rectangle_lies_in_the_box_and_touches_it(numbers, half):
     assert share.max() == pytest.approx(1.0, abs=1e-9)
 
 
+def test_rectangle_in_a_plane_almost_along_an_axis():
+    plane = Plane.of(settings(plane_points=[0.0, 0.0, 0.0, 0.1, 1e-312, 0.0, 0.0, 0.1, 0.0]))
+    assert plane.extent((0.08, 0.06, 0.035)) == pytest.approx((0.08, 0.06))
+
+
 def test_rectangle_in_a_plane_of_two_axes_is_the_side_of_the_box():
     assert Plane.of(settings(plane="xz")).extent((0.08, 0.06, 0.035)) == pytest.approx((0.08, 0.035))
 
