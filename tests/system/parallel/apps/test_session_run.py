@@ -428,8 +428,8 @@ def test_session_killed_during_its_certificate_leaves_a_closed_recording(tmp_pat
     assert recording.metadata["error"] is None
     assert "certificate" not in recording.metadata
     assert (folder / TICKS).exists()
-    assert verify(recording).mismatches == 0
-    assert verify(recording).ticks > 400
+    assert (verify(recording).ticks, verify(recording).mismatches) == (len(recording), 0)
+    assert 0 < len(recording) <= 500  # a busy machine skips some
     assert main(["replay", str(folder), "--headless", "--json"]) == 0
     assert Path(json.loads(capsys.readouterr().out)["picture"]).exists()
 
