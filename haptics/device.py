@@ -341,10 +341,10 @@ class Port:
     ----------
     record : (1,) structured array
         Begins with `PORT_FIELDS`; its address is fixed until the device is closed.
-    take : int
+    read_part : int
         Address of the part ``(record, now, elapsed)`` that updates the sample for the nominal time `now`, with the time
         `elapsed` since the start [s]; 0 if a thread does.
-    give : int
+    write_part : int
         Address of the part ``(record, x, y)`` that applies a command; 0 if a thread does.
     wake : int
         File descriptor of an event (``eventfd(2)``) to be signalled after each command; -1 for none.

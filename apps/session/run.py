@@ -205,8 +205,6 @@ class Session(Run):
         Version of the settings in force; the rows computed with them have this ``settings_version``.
     """
 
-    application_name = "the session"
-
     def __init__(
         self,
         config: SessionConfig,

@@ -143,7 +143,7 @@ def _begin(folder: Path, metadata: dict[str, Any], columns: np.dtype[Any]) -> Ti
     return ticks
 
 
-def complete_recording(folder: Path, reader: Reader | None) -> None:
+def complete_recording(folder: Path, reader: Reader | None, cause: str) -> None:
     """Complete the recording of an application that died, from the rows in its trace.
 
     The recording is marked as interrupted.
@@ -154,10 +154,12 @@ def complete_recording(folder: Path, reader: Reader | None) -> None:
         Folder of the recording.
     reader : Reader or None
         Reader at the beginning of the trace; None if the application died before the trace was available.
+    cause : str
+        Cause of the end, recorded as ``error``.
     """
     metadata = parse_json((folder / METADATA).read_text(encoding="utf-8"))
     part = folder / PART
-    facts: dict[str, Any] = {"state": "interrupted", "reason": "application lost"}
+    facts: dict[str, Any] = {"state": "interrupted", "reason": "application lost", "error": cause}
     if reader is not None and part.exists():
         facts |= _origin(reader)
         ticks = TickFile(part, append=True)

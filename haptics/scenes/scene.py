@@ -168,8 +168,8 @@ class Scene:
     Attributes
     ----------
     law : Law
-        Law of the background, whose class all regions share: from `haptics.friction.laws`,
-        `haptics.friction.laws` or `ClosedForm`.
+        Law of the background, whose class all regions share: a built-in law of `haptics.friction.laws`, or its
+        `ClosedForm`.
     regions : tuple of Region
         Regions on the background; later ones cover earlier ones.
     walls : tuple of Wall

@@ -188,7 +188,7 @@ class Supervision(ControlMessages):
         self._local_sequence += 1
 
     def end_reason(self, record: NDArray[Any]) -> int:
-        """Return `STOPPED`, `APPLICATION_LOST`, or 0; must be called once per tick with a prepared record."""
+        """Return `STOPPED`, one of `LOSSES`, or 0; must be called once per tick with a prepared record."""
         return kernels.end_reason_of(record, self.control, self._scratch)
 
     def key_is_held(self) -> bool:

@@ -28,6 +28,9 @@ from haptics.records import LATE_FRACTION, Permission, Rows, Status, fields
 from haptics.rendering.envelope import FADE_OUT, UNUSABLE, Limits
 from haptics.rendering.kernels import assistance, configure, render_row
 
+STOPPED, APPLICATION_ENDED, APPLICATION_HALTED, APPLICATION_SILENT = 1, 2, 3, 4
+"""Reasons to end a run."""
+
 # --- system calls -----------------------------------------------------------------------------------------------------
 
 AVAILABLE = COMPILED and sys.platform == "linux"
@@ -40,7 +43,7 @@ _CLOCK_MONOTONIC = 1
 _TIMER_ABSTIME = 1
 _BILLION = 1_000_000_000
 
-_LOST = np.frombuffer(b"TtZXx", np.uint8)  # states of stopped, traced and ended processes
+_HALTED, _ENDED = tuple(b"Tt"), tuple(b"ZXx")  # states of a process
 _EXITING = 0x4  # kernel flag of a thread that is exiting
 _SPACE, _BRACKET, _ZERO = ord(" "), ord(")"), ord("0")
 
@@ -86,8 +89,8 @@ def raise_event(descriptor: int, scratch: Any) -> None:
 
 
 @kernel
-def process_is_lost(status_file: int, scratch: Any) -> bool:
-    """Return True if a process was stopped, is exiting, or has ended.
+def process_loss(status_file: int, scratch: Any) -> int:
+    """Return `APPLICATION_HALTED`, `APPLICATION_ENDED` (also if it is exiting), or 0 for a running process.
 
     `status_file` is its open file ``/proc/PID/stat``. The third field is the state, the ninth contains the kernel flags
     of the main thread. Parent, children and pipes are notified only after the last thread has ended and the memory is
@@ -95,17 +98,18 @@ def process_is_lost(status_file: int, scratch: Any) -> bool:
     """
     length = int(_pread(status_file, scratch.ctypes.data, 8 * SCRATCH, 0))
     if length < 0:
-        return True  # the process has ended
+        return APPLICATION_ENDED
     text = scratch.view(np.uint8)
     at = length - 1
     while at > 0 and text[at] != _BRACKET:
         at -= 1
     if at == 0 or at + 2 >= length:
-        return False
+        return 0
     state = text[at + 2]
-    for letter in _LOST:
-        if state == letter:
-            return True
+    if state in _HALTED:
+        return APPLICATION_HALTED
+    if state in _ENDED:
+        return APPLICATION_ENDED
     at += 2
     for _ in range(6):  # from field 3 to field 9
         while at < length and text[at] != _SPACE:
@@ -115,7 +119,7 @@ def process_is_lost(status_file: int, scratch: Any) -> bool:
     while at < length and text[at] != _SPACE:
         flags = 10 * flags + int(text[at]) - _ZERO
         at += 1
-    return flags & _EXITING != 0
+    return APPLICATION_ENDED if flags & _EXITING != 0 else 0
 
 
 # --- supervision ------------------------------------------------------------------------------------------------------
@@ -143,8 +147,12 @@ _KEY_TIMEOUT_NS = round(KEY_TIMEOUT * 1e9)
 SETTINGS = np.dtype([("version", "<i8"), *PARAMETER_FIELDS])
 """New parameters of the element, and their version in the recording."""
 
-STOPPED = 1
-APPLICATION_LOST = 2
+LOSSES = {
+    APPLICATION_ENDED: "the application has ended",
+    APPLICATION_HALTED: "the application was stopped by a signal or a debugger",
+    APPLICATION_SILENT: f"the application sent no heartbeat for {HEARTBEAT_TIMEOUT:g} s",
+}
+"""Causes of the loss of the application, for messages and recordings."""
 
 WATCH_FIELDS: list[tuple[Any, ...]] = [
     *fields("<i8", "application status_file ticks_between_checks ticks_until_check last_heartbeat silent_ticks"),
@@ -155,7 +163,7 @@ WATCH_FIELDS: list[tuple[Any, ...]] = [
 
 @kernel
 def end_reason(s: Any, control: Any, scratch: Any) -> int:
-    """Return `STOPPED`, `APPLICATION_LOST`, or 0 to continue; must be called once per tick.
+    """Return `STOPPED`, one of `LOSSES`, or 0 to continue; must be called once per tick.
 
     The application is lost if its heartbeat has not changed for too long, or its process was stopped or has ended. The
     timeout is counted in ticks instead of wall time, so that a suspended machine does not trigger it.
@@ -169,14 +177,15 @@ def end_reason(s: Any, control: Any, scratch: Any) -> int:
     else:
         s.silent_ticks += 1
         if s.silent_ticks > s.max_silent_ticks:
-            return APPLICATION_LOST
+            return APPLICATION_SILENT
     if _getppid() != s.application:
-        return APPLICATION_LOST
+        return APPLICATION_ENDED
     s.ticks_until_check -= 1
     if s.ticks_until_check > 0 or s.status_file < 0:
         return 0
     s.ticks_until_check = s.ticks_between_checks
-    return APPLICATION_LOST if process_is_lost(s.status_file, scratch) else 0
+    loss: int = process_loss(s.status_file, scratch)
+    return loss
 
 
 @kernel

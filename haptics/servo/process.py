@@ -31,7 +31,7 @@ from haptics.recording.recorder import complete_recording
 from haptics.recording.recording import EVENTS
 from haptics.rendering.programs import SceneElement, read_program
 from haptics.servo.control import DISMISSED, ControlMessages, Job, Supervision
-from haptics.servo.kernels import CONTROL, HEARTBEAT_TIMEOUT, SETTINGS
+from haptics.servo.kernels import APPLICATION_ENDED, APPLICATION_SILENT, CONTROL, HEARTBEAT_TIMEOUT, LOSSES, SETTINGS
 from haptics.servo.realtime import request_real_time, usage, usage_since, without_requests
 from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason, Servo
 from haptics.servo.standby import TERMINAL_SIGNALS, Standby
@@ -62,6 +62,8 @@ class ServoProcess(ControlMessages):
         Version of the next settings.
     used : dict
         Resource usage at the end of a run (`haptics.servo.realtime.usage`).
+    loss : str
+        Cause if the servo has ended because it lost this process (`Servo.loss`).
     """
 
     def __init__(self, job: Job, standby: Standby | None = None) -> None:
@@ -75,6 +77,7 @@ class ServoProcess(ControlMessages):
         self._started = False
         self.next_version, self._uses_pipe = 1, False
         self.used: dict[str, Any] = {}
+        self.loss = ""
 
     @property
     def pid(self) -> int:
@@ -226,7 +229,7 @@ class ServoProcess(ControlMessages):
                 f"the servo process died ({cause}) {self.progress_phrase}. The recording was kept.", rows
             ) from None
         if kind == "ended":
-            content, self.used = content
+            content, self.loss, self.used = content
         elif kind == "error":
             self.used = getattr(content, "used", {})
             raise content
@@ -265,10 +268,12 @@ def serve_job(job: Job, connection: Connection, programs: Connection) -> None:
     for number in TERMINAL_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     trace: Trace | None = None
+    cause = LOSSES[APPLICATION_ENDED]
     try:
         trace = Trace.attach(job.paths.trace.path)
-        _run(job, trace, connection, programs)
+        cause = _run(job, trace, connection, programs) or cause
     except HapticError as error:
+        cause = str(error)
         send(connection, ("error", error))
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
@@ -276,11 +281,11 @@ def serve_job(job: Job, connection: Connection, programs: Connection) -> None:
     except (EOFError, OSError):  # the application has died
         job.paths.remove_orphaned()
         with contextlib.suppress(OSError, RecordingError):  # no process is left to report to
-            complete_recording(job.recording, Reader(trace) if trace is not None else None)
+            complete_recording(job.recording, Reader(trace) if trace is not None else None, cause)
 
 
-def _run(job: Job, trace: Trace, connection: Connection, programs: Connection) -> None:
-    """Create the servo and run it to its end, or return if the application dies before the opening."""
+def _run(job: Job, trace: Trace, connection: Connection, programs: Connection) -> str:
+    """Create the servo and run it to its end, or return if the application dies before the opening; return its loss."""
     parent = multiprocessing.parent_process()
     application = parent.pid if parent is not None and parent.pid is not None else os.getppid()
     COMPILATION.watcher = lambda number, about: send(connection, ("compiling", (number, about)))
@@ -298,6 +303,7 @@ def _run(job: Job, trace: Trace, connection: Connection, programs: Connection) -
     # Another thread runs the loop: Python handles signals in this thread, and compiled code would block that.
     with ThreadPoolExecutor(1, "haptics loop") as threads:
         threads.submit(_serve_device, job, servo, application, connection).result()
+    return servo.loss
 
 
 def _receive_programs(connection: Connection, job: Job, servo: Servo, control: Mailbox) -> None:
@@ -337,20 +343,20 @@ def _serve_device(job: Job, servo: Servo, application: int, connection: Connecti
         _journal_end(job.recording, servo, "fault", "".join(traceback.format_exception(error)))
         raise
     if recorder is not None and recorder.lost:
-        end = EndReason.APPLICATION_LOST
-    _journal_end(job.recording, servo, end)
-    send(connection, ("ended", (str(end), usage_since(used))))
+        end, servo.loss = EndReason.APPLICATION_LOST, recorder.lost
+    _journal_end(job.recording, servo, end, servo.loss or None)
+    send(connection, ("ended", (str(end), servo.loss, usage_since(used))))
 
 
 class _RecorderWait:
     """Callback that makes a run in simulated time wait for its recorder, and a run in steps for the next steps.
 
     It returns the number of ticks until the next call, at most `MAX_TICKS_PER_CALL`. It ends the run if the application
-    is lost, which is then True in ``lost``.
+    is lost; ``lost`` is then the cause.
     """
 
     def __init__(self, servo: Servo, control: Mailbox, application: int, *, steps: bool = False) -> None:
-        self._servo, self._steps, self._application, self.lost = servo, steps, application, False
+        self._servo, self._steps, self._application, self.lost = servo, steps, application, ""
         self._control = control.record
 
     def __call__(self) -> int:
@@ -363,7 +369,7 @@ class _RecorderWait:
                 return min(ticks, MAX_TICKS_PER_CALL)
             silent = time.monotonic_ns() - control["heartbeat_ns"][0] > HEARTBEAT_TIMEOUT * 1e9
             if silent or os.getppid() != self._application:
-                self.lost = True
+                self.lost = LOSSES[APPLICATION_SILENT if silent else APPLICATION_ENDED]
                 self._servo.stop()
                 return MAX_TICKS_PER_CALL
             time.sleep(_CHECK_INTERVAL)

@@ -14,7 +14,6 @@ from typing import Any, NoReturn, TypeVar
 from haptics.errors import DeviceFault, HapticError, ServoLost
 from haptics.recording.recorder import FAULT, Recorder, RunCloser, not_written
 from haptics.servo.control import Job
-from haptics.servo.kernels import HEARTBEAT_TIMEOUT
 from haptics.servo.process import ServoProcess
 from haptics.servo.servo import EndReason
 from haptics.servo.standby import Standby
@@ -109,8 +108,8 @@ class Run:
     ----------
     servo : ServoProcess
         Handle of the servo process.
-    ending : Ending
-        Fault of the run.
+    ending : RunCloser
+        Fault of the run, and the end of its recording.
     stopping : bool
         Whether the end was requested.
     preparing : Event
@@ -120,11 +119,7 @@ class Run:
         Whether the device may have been accessed, and whether it has been opened.
     granted : dict
         Resources granted to the servo by the operating system.
-    me : str
-        Name of this side in messages.
     """
-
-    application_name = "this process"
 
     def __init__(
         self, recorder: Recorder, job: Job, device: str, notify: Callable[[str], None], standby: Standby | None = None
@@ -305,8 +300,5 @@ class Run:
         if end is EndReason.STOPPED and not self.stopping:
             raise DeviceFault(f"{where}: another program terminated the servo process.")
         if end is EndReason.APPLICATION_LOST:
-            raise DeviceFault(
-                f"{where}: {self.application_name} was stopped, or gave the servo no sign of life for "
-                f"{HEARTBEAT_TIMEOUT:g} s. Start again."
-            )
+            raise DeviceFault(f"{where}: {self.servo.loss}. Start again.")
         return end

@@ -26,7 +26,7 @@ from haptics.rendering.programs import Program
 from haptics.rendering.rendering import Rendering
 from haptics.servo import kernels
 from haptics.servo.control import ControlMessages, Supervision
-from haptics.servo.kernels import APPLICATION_LOST, STOPPED
+from haptics.servo.kernels import LOSSES, STOPPED
 from haptics.trace import Trace
 
 MAX_TICKS_PER_CALL = 1024
@@ -47,7 +47,11 @@ class EndReason(StrEnum):
     APPLICATION_LOST = "application lost"
 
 
-END_REASONS = {0: EndReason.COMPLETED, STOPPED: EndReason.STOPPED, APPLICATION_LOST: EndReason.APPLICATION_LOST}
+END_REASONS = {
+    0: EndReason.COMPLETED,
+    STOPPED: EndReason.STOPPED,
+    **dict.fromkeys(LOSSES, EndReason.APPLICATION_LOST),
+}
 """Reasons by the numbers that the kernels return."""
 
 
@@ -83,6 +87,8 @@ class Servo(ControlMessages):
         Time at which the end of the run was detected (monotonic clock, ns); 0 before.
     safe_output_ns : int
         Time at which the device had its safe output (monotonic clock, ns).
+    loss : str
+        Cause of the loss of the application (`haptics.servo.kernels.LOSSES`); empty if it was not lost.
 
     Raises
     ------
@@ -128,6 +134,7 @@ class Servo(ControlMessages):
         self._may_be_compiled = kernels.AVAILABLE and before_tick is None and type(self._clock) in (Clock, WallClock)
         self.compiled = False
         self.noticed_ns = self.safe_output_ns = 0
+        self.loss = ""
 
     def warm_up(self) -> None:
         """Compile the code of a tick and touch its memory, without accessing the device or changing any state."""
@@ -180,12 +187,12 @@ class Servo(ControlMessages):
         self.safe_output_ns = 0
         self._prepare(None if duration is None else round(duration / self.period))
         if asked := self.supervision.end_reason(self._record):
-            return END_REASONS[asked]
+            return self._end(asked)
         try:
             with cancelled_by(lambda: self.supervision.end_reason(self._record) != 0):
                 self.device.open()
         except OpeningCancelled:
-            return END_REASONS[self.supervision.end_reason(self._record)] or EndReason.STOPPED
+            return self._end(self.supervision.end_reason(self._record))
         try:
             first = opened() if opened is not None else None
             end = self._run_loop(between, first or MAX_TICKS_PER_CALL)
@@ -267,6 +274,11 @@ class Servo(ControlMessages):
 
     # --- begin and end of a run ---------------------------------------------------------------------------------------
 
+    def _end(self, number: int) -> EndReason:
+        """Return the reason for the end with this number, and store the cause of a loss."""
+        self.loss = LOSSES.get(number, "")
+        return END_REASONS[number]
+
     def _prepare(self, count: int | None) -> None:
         """Prepare a run of `count` ticks, or without an end if None."""
         loop = self._record
@@ -305,7 +317,7 @@ class Servo(ControlMessages):
                 self._run_compiled(port, between, first)
         finally:
             self.noticed_ns = self.noticed_ns or int(loop["noticed_ns"][0])
-        return END_REASONS[int(loop["end"][0])]
+        return self._end(int(loop["end"][0]))
 
     def _run_in_python(self, between: SimulationCallback | None, first: int) -> None:
         loop, clock = self._record, self._clock

@@ -89,7 +89,7 @@ def test_salvage_adds_the_missing_rows(recorder, record, trace, truncated):
     append(trace, ticks(60, 100))
     if truncated:
         cut_short(recorder.folder / PART)
-    complete_recording(recorder.folder, Reader(trace))
+    complete_recording(recorder.folder, Reader(trace), "the application has ended")
     recording = Recording(recorder.folder)
     assert recording.rows["tick"].tolist() == list(range(100))
     assert recording.metadata["state"] == "interrupted"
@@ -132,7 +132,7 @@ def test_channels_are_recorded_by_name(tmp_path, trace, salvaged):
     recorder.attach(Reader(trace))
     append(trace, filled)
     if salvaged:
-        complete_recording(recorder.folder, Reader(trace))
+        complete_recording(recorder.folder, Reader(trace), "the application has ended")
     else:
         recorder.drain()
         recorder.close({}, complete=True)
@@ -171,10 +171,11 @@ def test_notes_of_two_threads_are_all_kept(recorder):
 
 
 def test_salvage_before_the_first_tick(recorder):
-    complete_recording(recorder.folder, None)
+    complete_recording(recorder.folder, None, "the application has ended")
     recording = Recording(recorder.folder)
     assert len(recording.rows) == 0
     assert recording.metadata["reason"] == "application lost"
+    assert recording.metadata["error"] == "the application has ended"
 
 
 @pytest.mark.parametrize("died_before", ["the description", "the name"])
@@ -193,7 +194,7 @@ def test_salvage_of_an_interrupted_close(recorder, record, trace, monkeypatch, d
         with pytest.raises(KeyboardInterrupt):
             recorder.close({"reason": "completed"}, complete=True)
     assert len(Recording(recorder.folder).rows) == 10
-    complete_recording(recorder.folder, Reader(trace))
+    complete_recording(recorder.folder, Reader(trace), "the application has ended")
     recording = Recording(recorder.folder)
     assert recording.rows["tick"].tolist() == list(range(10))
     assert recording.metadata["state"] == ("interrupted" if died_before == "the description" else "complete")
@@ -205,7 +206,7 @@ def test_salvage_of_a_closed_recording_changes_nothing(recorder, record, trace):
     record(0, 10)
     recorder.close({"reason": "completed"}, complete=True)
     before = {path.name: path.read_bytes() for path in recorder.folder.iterdir()}
-    complete_recording(recorder.folder, Reader(trace))
+    complete_recording(recorder.folder, Reader(trace), "the application has ended")
     assert {path.name: path.read_bytes() for path in recorder.folder.iterdir()} == before
 
 

@@ -14,7 +14,7 @@ from haptics.device import DEAD_MAN_BUTTON
 from haptics.records import Permission, Status
 from haptics.rendering.envelope import Limits
 from haptics.servo.control import Supervision
-from haptics.servo.kernels import APPLICATION_LOST
+from haptics.servo.kernels import APPLICATION_ENDED
 from haptics.servo.servo import EndReason
 from tests.haptics.doubles import BenchDevice
 from tests.haptics.drives import BAD, PERIOD, Drive, causality_of, every_kind, sample, stiff, wound_up
@@ -148,7 +148,7 @@ def ending(device, clock, trace, kind, how):
     """Run `kind` on `device` for 0.2 s, or until tick 150 where it is ended `how` before."""
     servo = Servo(device, make(kind, LAWS["coulomb"]), trace, clock=clock)
     if how is EndReason.APPLICATION_LOST:
-        servo.supervision.end_reason = lambda _: APPLICATION_LOST if clock.tick >= 150 else 0
+        servo.supervision.end_reason = lambda _: APPLICATION_ENDED if clock.tick >= 150 else 0
     if how is EndReason.STOPPED:
         device.disturb = lambda state, number: servo.stop() if number == 150 else None
     assert servo.run(0.2 if how is EndReason.COMPLETED else None) is how

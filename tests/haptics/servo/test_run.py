@@ -191,7 +191,8 @@ def test_end_that_was_not_requested_is_a_fault(run):
 
 
 def test_run_that_its_servo_has_given_up_is_a_fault(run):
-    with pytest.raises(DeviceFault, match="gave the servo no sign of life"):
+    run.servo.loss = "the application sent no heartbeat for 1 s"
+    with pytest.raises(DeviceFault, match="safe output after tick -1: the application sent no heartbeat for 1 s"):
         receive(run, ("ended", "application lost"))
 
 
@@ -222,17 +223,22 @@ def test_servo_completes_the_recording_of_a_dead_application_only(dismissed, mak
     thread.join()
     metadata = Recording(recorder.folder).metadata
     assert metadata["state"] == ("running" if dismissed else "interrupted")
+    assert metadata.get("error") == (None if dismissed else "bench.gain = -1: must be at least 0.")
     handle.close()
 
 
-def test_process_that_has_ended_is_lost_without_compilation_too():
+def test_process_that_was_stopped_or_has_ended_is_lost_without_compilation_too():
     code = (
-        "import os, subprocess, sys, numpy as np\n"
-        "from haptics.servo.kernels import SCRATCH, process_is_lost\n"
+        "import os, signal, subprocess, sys, numpy as np\n"
+        "from haptics.servo.kernels import APPLICATION_ENDED, APPLICATION_HALTED, SCRATCH, process_loss\n"
         "process = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n"
         "status, scratch = os.open(f'/proc/{process.pid}/stat', os.O_RDONLY), np.zeros(SCRATCH, np.int64)\n"
-        "assert not process_is_lost(status, scratch)\n"
+        "assert process_loss(status, scratch) == 0\n"
+        "process.send_signal(signal.SIGSTOP)\n"
+        "os.waitpid(process.pid, os.WUNTRACED)\n"
+        "assert process_loss(status, scratch) == APPLICATION_HALTED\n"
+        "process.send_signal(signal.SIGCONT)\n"
         "process.communicate()\n"
-        "assert process_is_lost(status, scratch)\n"
+        "assert process_loss(status, scratch) == APPLICATION_ENDED\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})

@@ -17,7 +17,7 @@ from haptics.device import Causality
 from haptics.errors import OpeningCancelled
 from haptics.records import Status
 from haptics.servo.control import Supervision
-from haptics.servo.kernels import APPLICATION_LOST, CONTROL
+from haptics.servo.kernels import APPLICATION_SILENT, CONTROL, LOSSES
 from haptics.servo.servo import END_REASONS, EndReason
 from haptics.shared import Mailbox
 from haptics.trace import Trace
@@ -316,8 +316,9 @@ def test_end_is_noticed_before_the_output_fades(trace, monkeypatch):
     clock = Clock(1e-3)
     monkeypatch.setattr("haptics.servo.servo.time", SimpleNamespace(monotonic_ns=lambda: 1 + clock.tick))
     servo = Servo(BenchDevice(clock), element(), trace, clock=clock)
-    monkeypatch.setattr(servo.supervision, "end_reason", lambda _: APPLICATION_LOST if clock.tick == 20 else 0)
+    monkeypatch.setattr(servo.supervision, "end_reason", lambda _: APPLICATION_SILENT if clock.tick == 20 else 0)
     assert servo.run(1.0) is EndReason.APPLICATION_LOST
+    assert servo.loss == LOSSES[APPLICATION_SILENT]
     assert servo.noticed_ns == 21
     assert servo.safe_output_ns == 1 + 20 + FADE_TICKS - 1
 
@@ -528,6 +529,7 @@ def test_run_that_ends_while_opening_has_no_tick(trace, monkeypatch, number, rea
     monkeypatch.setattr(servo.supervision, "end_reason", lambda _: next(answers, number))
     opened: list[bool] = []
     assert servo.run(1.0, lambda: opened.append(True)) is reason
+    assert servo.loss == LOSSES.get(number, "")
     assert (device.opened, device.armed, opened, trace.count, device.written) == (1, False, [], 0, [])
     stopped = Servo(device, element, trace, clock=device.clock)
     stopped.stop()

@@ -187,6 +187,7 @@ def test_silent_application_counts_as_lost(start, recorder):
     assert servo.connection.poll(5.0)
     assert servo.next_message() == ("ended", "application lost")
     event = json.loads((recorder.folder / EVENTS).read_text())
+    assert event["details"] == servo.loss == "the application sent no heartbeat for 1 s"
     assert 0.5e9 < event["noticed_monotonic_ns"] - last_beat < 1.5e9
 
 
@@ -224,10 +225,12 @@ def test_killed_application_leaves_a_safe_device_and_a_recording(tmp_path):
         until(lambda: ended(servo_pid), "the servo never ended", 10.0)
     event = json.loads((folder / EVENTS).read_text())
     assert event["event"] == "application lost"
+    assert event["details"] == "the application has ended"
     assert 0 <= event["safe_output_monotonic_ns"] - event["noticed_monotonic_ns"] < 20e6
     assert event["noticed_monotonic_ns"] - killed_ns < 1.5e9
     recording = Recording(folder)
     assert recording.metadata["state"] == "interrupted"
+    assert recording.metadata["error"] == "the application has ended"
     assert (folder / "ticks.npy.part").exists()
     assert len(recording.rows) == event["ticks"]
 
