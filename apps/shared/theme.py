@@ -1,9 +1,10 @@
 """Colours of windows and pictures, for a dark and a light background.
 
 The view, the stage, the screens of experiments and the pictures of recordings share them. The hues are from the palette
-of Okabe and Ito, which remains distinguishable with the common colour vision deficiencies. Hues too pale for the background are darkened, so that every line has a contrast of at least 3 to the
-panel and every text at least 4.5. Colour is never the only cue: sticking is drawn as dots and bands, slipping as a
-line, the level of the law is dashed, and an active lamp is filled while an inactive one is outlined.
+of Okabe and Ito, which remains distinguishable with the common colour vision deficiencies. Hues too pale for the
+background are darkened, so that every line has a contrast of at least 3 to the panel and every text at least 4.5.
+Colour is never the only cue: sticking is drawn as dots and bands, slipping as a line, the level of the law is dashed,
+and an active lamp is filled while an inactive one is outlined.
 
 ================  =======================================================  ==================================
 role              drawn as                                                 Okabe-Ito name
