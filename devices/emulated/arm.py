@@ -15,8 +15,9 @@ from devices.emulated.settings import EmulationSettings
 from devices.emulators import child
 from devices.emulators.arm import gains_for
 from devices.emulators.odrive import packets
-from devices.emulators.odrive.remote import RemoteBackend, RemotePort
+from devices.emulators.odrive.remote import RemotePort
 from devices.emulators.optoforce import SENSITIVITY
+from devices.emulators.usb_remote import RemoteBackend
 from devices.emulators.wire_faults import arm_faults
 from devices.virtual.hands.registry import make_hand
 from haptics.errors import DeviceFault, DeviceOpenError

@@ -2,7 +2,7 @@
 
 An interface belongs to the kernel's driver until that is detached, it must be claimed, and a control transfer waits for
 its frame. Several threads may read and write concurrently. The backends of single devices add their transfers:
-`devices.emulators.pid.stick` interrupt transfers, `devices.emulators.odrive.board` bulk transfers.
+`devices.emulators.pid.stick` interrupt transfers, `BulkBackend` bulk transfers.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ FRAME = 1e-3
 
 ROUNDING = 1e-6
 """Tolerance within which a time belongs to the next frame or control iteration [frame]."""
+
+NAK_PAUSE = 1e-3
+"""Maximum interval between retries of a transfer for which the device is not ready [s]."""
 
 DEVICE, CONFIGURATION, STRING, INTERFACE, ENDPOINT, HID, REPORT = 0x01, 0x02, 0x03, 0x04, 0x05, 0x21, 0x22
 """Types of descriptors."""
@@ -232,6 +235,10 @@ class UsbDevice:
     def unbind(self, interface: int) -> None:
         """Release an interface from the kernel's driver."""
         self.drivers.discard(interface)
+
+    def pause(self) -> float:
+        """Return the time until a waiting transfer is retried [s]."""
+        return NAK_PAUSE
 
     def deadline(self, timeout: int) -> float:
         """Return the time until which a transfer may last [s]; a timeout of 0 ms means no limit."""
@@ -547,3 +554,69 @@ class UsbBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
         delay, time = self.delay(handle), handle.unit.time
         if delay > 0.0:
             time.wait_until(time.now() + delay)
+
+
+class BulkBackend(UsbBackend):
+    """Backend with bulk transfers, which do not wait for a frame.
+
+    Its devices have a condition ``changed`` with the lock of the device, notified after every packet, and a function
+    ``pipe`` that returns the pair of endpoints to which an endpoint belongs: ``out(packet, faults)`` returns False if
+    the packet is not accepted, and ``poll_in()`` returns the pending packet or None.
+    """
+
+    def bulk_write(self, dev_handle: Handle, ep: int, intf: int, data: array.array[int], timeout: int) -> int:
+        """Write a packet as soon as the device accepts it."""
+        board, payload = dev_handle.unit, bytes(data)
+        self.travel(dev_handle)
+        latest = board.deadline(timeout)
+        with board.changed:
+            while not self.try_out(dev_handle, ep, intf, payload):
+                self._wait(board, latest)
+        return len(payload)
+
+    def bulk_read(self, dev_handle: Handle, ep: int, intf: int, buff: array.array[int], timeout: int) -> int:
+        """Read a packet as soon as the device has one."""
+        board = dev_handle.unit
+        latest = board.deadline(timeout)
+        with board.changed:
+            while (answer := self.try_in(dev_handle, ep, intf)) is None:
+                self._wait(board, latest)
+        self.travel(dev_handle)
+        return fill(buff, answer)
+
+    # --- non-blocking transfers --------------------------------------------------------------------------------------
+
+    def try_out(self, handle: Handle, endpoint: int, interface: int, packet: bytes) -> bool:
+        """Write a packet; return False if the device does not accept it at present."""
+        board = handle.unit
+        with board.changed:
+            faults = self.ready_for(handle, endpoint, interface)
+            if "write-error" in faults:
+                fail(errno.EIO)
+            if "nak" in faults or not board.pipe(endpoint).out(packet, faults):
+                return False
+            board.changed.notify_all()
+            return True
+
+    def try_in(self, handle: Handle, endpoint: int, interface: int) -> bytes | None:
+        """Return the pending packet, None if there is no packet."""
+        board = handle.unit
+        with board.changed:
+            faults = self.ready_for(handle, endpoint, interface)
+            if "read-error" in faults:
+                fail(errno.EIO)
+            packet: bytes | None = None if "nak" in faults else board.pipe(endpoint).poll_in()
+            if packet is not None:
+                board.changed.notify_all()
+            return packet
+
+    def _wait(self, board: Any, latest: float) -> None:
+        """Wait for a change, with the lock released; raise a timeout after `latest`."""
+        remaining = latest - board.time.now()
+        if remaining <= 0.0:
+            fail(errno.ETIMEDOUT)
+        pause = min(remaining, board.pause())
+        if isinstance(board.time, FreeTime):
+            board.time.wait_until(board.time.now() + pause)
+        else:
+            board.changed.wait(pause)

@@ -1,9 +1,9 @@
 """Motor stage of two motors on an ODrive v3.6 with firmware 0.5, over USB.
 
 It checks, homes, arms and disarms the motors. In a round, commands go out, and positions, speeds and one state come in.
-With the native protocol a round takes about ten transfers out and five in; with a queue (`devices.arm.motors.usb`) they
-are in flight at once. Lines of text, which firmware 0.5 accepts at an additional serial port, need one transfer in each
-direction.
+With the native protocol a round takes about ten transfers out and five in; with a queue (`devices.common.usb_queue`)
+they are in flight at once. Lines of text, which firmware 0.5 accepts at an additional serial port, need one transfer in
+each direction.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ A bulk transfer does not wait for a frame. A drive accepts no native packet whil
 
 from __future__ import annotations
 
-import array
 import errno
 import math
 import struct
@@ -43,9 +42,6 @@ SERIAL_PORT = frozenset({0, TEXT})
 
 JUMP = 0.125
 """Error of an encoder that jumps [turn]."""
-
-NAK_PAUSE = 1e-3
-"""Maximum interval between retries of a transfer for which the drive is not ready [s]."""
 
 
 @dataclass
@@ -289,7 +285,7 @@ class EmulatedOdrive(bus.UsbDevice):
         return pipe if pipe is not None else bus.fail(errno.ENOENT)
 
 
-class EmulatedOdriveBackend(bus.UsbBackend):
+class EmulatedOdriveBackend(bus.BulkBackend):
     """Backend for pyusb with emulated drives, of class `EmulatedOdrive`."""
 
     units: tuple[EmulatedOdrive, ...]
@@ -304,56 +300,3 @@ class EmulatedOdriveBackend(bus.UsbBackend):
             if "reset-comes-anew" in faults:
                 board.reconnect()
                 bus.fail(errno.ENODEV)
-
-    def bulk_write(self, dev_handle: bus.Handle, ep: int, intf: int, data: array.array[int], timeout: int) -> int:
-        """Write a packet as soon as the drive accepts it."""
-        board, payload = dev_handle.unit, bytes(data)
-        self.travel(dev_handle)
-        latest = board.deadline(timeout)
-        with board.changed:
-            while not self.try_out(dev_handle, ep, intf, payload):
-                self._wait(board, latest)
-        return len(payload)
-
-    def bulk_read(self, dev_handle: bus.Handle, ep: int, intf: int, buff: array.array[int], timeout: int) -> int:
-        """Read a packet as soon as the drive has one."""
-        board = dev_handle.unit
-        latest = board.deadline(timeout)
-        with board.changed:
-            while (answer := self.try_in(dev_handle, ep, intf)) is None:
-                self._wait(board, latest)
-        self.travel(dev_handle)
-        return bus.fill(buff, answer)
-
-    # --- non-blocking transfers --------------------------------------------------------------------------------------
-
-    def try_out(self, handle: bus.Handle, endpoint: int, interface: int, packet: bytes) -> bool:
-        """Write a packet; return False if the drive does not accept it at present."""
-        board = handle.unit
-        with board.changed:
-            faults = self.ready_for(handle, endpoint, interface)
-            if "write-error" in faults:
-                bus.fail(errno.EIO)
-            if "nak" in faults or not board.pipe(endpoint).out(packet, faults):
-                return False
-            board.changed.notify_all()
-            return True
-
-    def try_in(self, handle: bus.Handle, endpoint: int, interface: int) -> bytes | None:
-        """Return the pending packet, None if there is no packet."""
-        board = handle.unit
-        with board.changed:
-            faults = self.ready_for(handle, endpoint, interface)
-            if "read-error" in faults:
-                bus.fail(errno.EIO)
-            packet: bytes | None = None if "nak" in faults else board.pipe(endpoint).poll_in()
-            if packet is not None:
-                board.changed.notify_all()
-            return packet
-
-    def _wait(self, board: EmulatedOdrive, latest: float) -> None:
-        """Wait for a change, with the lock released; raise a timeout after `latest`."""
-        remaining = latest - board.time.now()
-        if remaining <= 0.0:
-            bus.fail(errno.ETIMEDOUT)
-        board.changed.wait(min(remaining, NAK_PAUSE))

@@ -9,10 +9,11 @@ import pytest
 
 from devices.arm.motors import can_bus as codec
 from devices.arm.motors.can_bus import CanLine, Frame
-from devices.arm.motors.usb import Done, QueuedPipes
+from devices.arm.motors.usb import QueuedPipes
 from devices.arm.sensors import optoforce
 from devices.arm.sensors.optoforce import OptoForceSettings, OptoForceWire
 from devices.common.bus import TransferError
+from devices.common.usb_queue import Done
 from tests.devices.arm.odrive_rig import make_on_can
 
 OUT, IN = 0x03, 0x83

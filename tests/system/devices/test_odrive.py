@@ -23,13 +23,15 @@ from devices.arm.motors import OdriveStage
 from devices.arm.motors import can_bus as codec
 from devices.arm.motors.native import Line, wait_all
 from devices.arm.motors.settings import OdriveSettings
-from devices.arm.motors.usb import Done, Functions, NoQueue, QueuedPipes, Unsent, open_drive
+from devices.arm.motors.usb import QueuedPipes, Unsent, open_drive
 from devices.common.bus import TransferError
-from devices.emulators.odrive import packets
+from devices.common.usb_queue import Done, Functions, NoQueue
+from devices.emulators import usb_packets as packets
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import NATIVE, TEXT, TEXT_IN, TEXT_OUT, EmulatedOdrive, EmulatedOdriveBackend
 from devices.emulators.odrive.packets import can_of
-from devices.emulators.odrive.remote import RemoteBackend, RemotePort, spawn
+from devices.emulators.odrive.remote import RemotePort, spawn
+from devices.emulators.usb_remote import RemoteBackend
 from haptics.errors import ConfigurationError, DeviceFault
 from tests.devices.arm.odrive_rig import HOME, run
 from tests.processes import program, until
@@ -184,7 +186,8 @@ import contextlib, sys, time
 import numpy as np
 from devices.arm.motors import OdriveStage
 from devices.arm.motors.settings import OdriveSettings
-from devices.emulators.odrive.remote import RemoteBackend, spawn
+from devices.emulators.odrive.remote import spawn
+from devices.emulators.usb_remote import RemoteBackend
 from tests.devices.arm.odrive_rig import tick
 
 where = sys.argv[1]

@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from devices.arm.motors import usb
+from devices.arm.motors import usb as drive_usb
 from devices.arm.motors.native import Drive, Line, parse_table, request
 from devices.arm.motors.odrive import NativeRounds
 from devices.arm.motors.settings import OdriveSettings
-from devices.arm.motors.usb import NoQueue, open_drive
+from devices.arm.motors.usb import open_drive
+from devices.common import usb_queue
 from devices.common.bus import TransferError
+from devices.common.usb_queue import NoQueue
 from devices.emulators.child import raise_priority
 from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, EmulatedOdrive
 from devices.emulators.usb_bus import FreeTime
@@ -107,7 +109,7 @@ def one_at_a_time():
     def none(_):
         raise NoQueue("not today")
 
-    with patch.object(usb, "queues_of_libusb", none):
+    with patch.object(drive_usb, "queues_of_libusb", none):
         yield
 
 
@@ -115,7 +117,7 @@ def one_at_a_time():
 def connected(stage):
     """Open the drive for the block; count the transfers of libusb, and time the end [s]."""
     stage.counts = counts = {"allocated": 0, "freed": 0, "took": 0.0}
-    make = usb.Functions.__init__
+    make = usb_queue.Functions.__init__
 
     def count(self, library):
         make(self, library)
@@ -131,7 +133,7 @@ def connected(stage):
 
         self.allocate, self.free = allocating, freeing
 
-    with patch.object(usb.Functions, "__init__", count):
+    with patch.object(usb_queue.Functions, "__init__", count):
         pipes = open_drive()
     line = Line(pipes)
     table = parse_table(stage.stick.inside.text)
@@ -180,7 +182,8 @@ def speed(stage):
     """
     found = []
     for way in (nullcontext, one_at_a_time):
-        with way(), patch.object(usb, "WRITE_TIMEOUT", 1.0), connected(stage) as (_, _, rounds):
+        longer = patch.object(drive_usb, "WRITE_TIMEOUT", 1.0), patch.object(usb_queue, "WRITE_TIMEOUT", 1.0)
+        with way(), longer[0], longer[1], connected(stage) as (_, _, rounds):
             stage.bus.latency = SLOW
             start = time.perf_counter()
             play_rounds(rounds)
@@ -251,7 +254,7 @@ def kept(stage):
         play_rounds(rounds, 2)
         stage.bus.deaf = True
     stage.bus.deaf = False
-    return {**stage.counts, "kept": len(usb._abandoned)}
+    return {**stage.counts, "kept": len(usb_queue._abandoned)}
 
 
 def interrupted(stage):

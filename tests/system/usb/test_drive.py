@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from devices.arm.motors.usb import AHEAD, CANCEL_TIMEOUT, MOST, WRITE_TIMEOUT
+from devices.common.usb_queue import AHEAD, CANCEL_TIMEOUT, MOST, WRITE_TIMEOUT
 from tests.system.usb import umockdev
 from tests.system.usb.test_stick import Played
 
