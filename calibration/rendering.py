@@ -410,7 +410,7 @@ def _symmetric_law(identified: SlidingFriction, velocity: Array, steepest: float
     if -law.slopes[0] <= steepest:
         return table, ()
     # The steepest solvable fall is (steepest + viscosity) v_s / steepness. Widen the fall, reduce it, or both.
-    slope = (steepest + viscosity) / law.steepness  # type: ignore[attr-defined]
+    slope = (steepest + viscosity) / law.steepness
     measured, widest = identified.stribeck_velocity, (static - coulomb) / slope
     speed = np.abs(velocity)
     truth = np.sign(velocity) * identified.force(velocity) - viscosity * speed

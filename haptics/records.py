@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from enum import IntFlag
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
@@ -82,40 +82,56 @@ class Permission(IntFlag):
     """The run is about to end: fade out."""
 
 
-# Name, unit and type of the recorded columns of a tick, in order.
-_COLUMNS: list[tuple[Any, ...]] = [
-    ("tick", "1", "<i8"),
-    ("time", "s", "<f8"),
-    ("position", "m", "<f8", (2,)),
-    ("velocity", "m/s", "<f8", (2,)),
-    ("force", "N", "<f8", (2,)),
-    ("command", "N (impedance) or m (admittance)", "<f8", (2,)),
-    ("command_unlimited", "N (impedance) or m (admittance)", "<f8", (2,)),
-    ("proxy", "m", "<f8", (2,)),
-    ("displacement", "m", "<f8", (2,)),
-    ("friction_force", "N", "<f8", (2,)),
-    ("sliding_velocity", "m/s", "<f8", (2,)),
-    ("sample_age", "s", "<f8"),
-    ("period_error", "s", "<f8"),
-    ("tick_time", "s", "<f8"),
-    ("write_time", "s", "<f8"),
-    ("injected_energy", "J", "<f8"),
-    ("settings_version", "1", "<i8"),
-    ("status", "bit flags", "<u4"),
-    ("sticking", "0 or 1", "<u4"),
-    ("permission", "bit flags", "<u4"),
-    ("buttons", "bit flags", "<u4"),
-    ("marker", "1", "<i8"),
-    ("gate", "1", "<f8"),
-    ("region", "1", "<i8"),
-    ("normal_force", "N", "<f8"),
-    ("hand_force", "N", "<f8", (2,)),
-]
+class _Column(NamedTuple):
+    """Recorded column of a tick: name, unit, type and number of values."""
 
-ROW_UNITS = {name: unit for name, unit, *_ in _COLUMNS}
+    name: str
+    unit: str
+    kind: str
+    size: int = 1
+    computed: bool = False  # by `haptics.rendering.kernels.render` from the sample: a replay compares it
+    since: int = 0  # first format that has it
+    neutral: float = 0.0  # value in earlier formats, and in rows to which it was not written
+
+
+_OF_COMMAND = "N (impedance) or m (admittance)"
+
+_COLUMNS = (
+    _Column("tick", "1", "<i8"),
+    _Column("time", "s", "<f8"),
+    _Column("position", "m", "<f8", 2),
+    _Column("velocity", "m/s", "<f8", 2),
+    _Column("force", "N", "<f8", 2),
+    _Column("command", _OF_COMMAND, "<f8", 2, computed=True),
+    _Column("command_unlimited", _OF_COMMAND, "<f8", 2, computed=True),
+    _Column("proxy", "m", "<f8", 2, computed=True),
+    _Column("displacement", "m", "<f8", 2, computed=True),
+    _Column("friction_force", "N", "<f8", 2, computed=True),
+    _Column("sliding_velocity", "m/s", "<f8", 2, computed=True),
+    _Column("sample_age", "s", "<f8"),
+    _Column("period_error", "s", "<f8"),
+    _Column("tick_time", "s", "<f8"),
+    _Column("write_time", "s", "<f8"),
+    _Column("injected_energy", "J", "<f8", computed=True),
+    _Column("settings_version", "1", "<i8"),
+    _Column("status", "bit flags", "<u4"),
+    _Column("sticking", "0 or 1", "<u4", computed=True),
+    _Column("permission", "bit flags", "<u4"),
+    _Column("buttons", "bit flags", "<u4"),
+    _Column("marker", "1", "<i8", since=3),
+    _Column("gate", "1", "<f8", since=3, neutral=1.0),
+    _Column("region", "1", "<i8", computed=True, since=3, neutral=-1),
+    _Column("normal_force", "N", "<f8", computed=True, since=3, neutral=math.nan),
+    _Column("hand_force", "N", "<f8", 2, since=3, neutral=math.nan),
+)
+
+ROW_UNITS = {column.name: column.unit for column in _COLUMNS}
 """Columns of a recording with their units, in order; the channels of its device follow."""
 
-COLUMNS = np.dtype([(name, *kind) for name, _, *kind in _COLUMNS])
+COMPUTED = tuple(column.name for column in _COLUMNS if column.computed)
+"""Columns that a replay computes and compares, besides the envelope's flags in ``status``."""
+
+COLUMNS = np.dtype([(name, kind, *([(size,)] if size > 1 else [])) for name, _, kind, size, *_ in _COLUMNS])
 """Recorded columns of a tick.
 
 ``time`` is nominal (tick x period). ``period_error`` is the delay of the start of the tick after its deadline,
@@ -133,8 +149,9 @@ All devices share this type, so that kernels are compiled only once.
 
 NEUTRAL = np.zeros(1, ROW)
 """Neutral row, shape (1,): the value of every column that was not written."""
-NEUTRAL["gate"], NEUTRAL["region"] = 1.0, -1
-NEUTRAL["normal_force"] = NEUTRAL["hand_force"] = NEUTRAL["channels"] = np.nan
+NEUTRAL["channels"] = np.nan
+for _column in _COLUMNS:
+    NEUTRAL[_column.name] = _column.neutral
 NEUTRAL.flags.writeable = False
 
 
@@ -150,7 +167,7 @@ NEUTRAL.flags.writeable = False
 CHANNEL = "channel_"
 """Prefix of channel columns."""
 
-FORMATS: dict[str, int] = {"marker": 3, "gate": 3, "region": 3, "normal_force": 3, "hand_force": 3}
+FORMATS = {column.name: column.since for column in _COLUMNS if column.since > 0}
 """Columns that the first formats lack, and the first format that has them."""
 
 MAX_COLUMNS = 100

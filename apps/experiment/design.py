@@ -36,6 +36,7 @@ from apps.experiment.source import Source
 from apps.experiment.trial import TASKS, Task
 from apps.settings.config import TABLES, SessionConfig, complete
 from apps.settings.models import Table, is_name, scene_of, with_scene_in_session
+from haptics.elements.catalogue import FORCE_SETTINGS
 from haptics.errors import ConfigurationError
 from haptics.files import sha256_of
 from haptics.settings import build, unknown_name
@@ -78,9 +79,6 @@ USUAL_KEYS: dict[str, tuple[str, ...]] = {
 
 STEPS_OF_A_LEVEL = 1.0
 """Minimum size of the smallest level, in steps of the device's force."""
-
-_FORCES = ("law.force", "law.kinetic_force", "law.static_force")
-"""Axes that are friction forces [N]."""
 
 _FILES = (
     *(("law", "file"), ("session", "measured"), ("session", "scene")),
@@ -412,7 +410,7 @@ def _check_levels(source: Source, design: Design, number: int) -> None:
         for level in levels:
             design.config(condition, reference + level)
             value, most = reference + level, design.session.limits.max_force
-            if design.axis in _FORCES and value > most:
+            if design.axis in FORCE_SETTINGS and value > most:
                 # the smallest level with which the value is reached from a reference of the conditions
                 gaps = (value - one.reference for one in design.conditions if one.reference <= value)
                 highest_level = max(most - (value - min(gaps, default=value)), 0.0)
@@ -422,7 +420,7 @@ def _check_levels(source: Source, design: Design, number: int) -> None:
                 )
     device = design.session.device
     step = design.stimulus.resolution or design.session.spec.force_resolution or None
-    if step is not None and design.axis not in _FORCES:
+    if step is not None and design.axis not in FORCE_SETTINGS:
         speed = design.exploration.least_speed  # a viscosity acts at least at the lowest speed of the hand
         step = step / speed if design.axis == "law.viscosity" and speed else None
     with source.locating(*at("minimum", "levels", "starts", "level")):
@@ -433,7 +431,7 @@ def _check_levels(source: Source, design: Design, number: int) -> None:
                 f"increment {pedestal}is {STEPS_OF_A_LEVEL * step:.3g}."
             )
     least = design.session.spec.least_friction
-    detected = design.experiment.task.startswith("detection") and design.axis in _FORCES
+    detected = design.experiment.task.startswith("detection") and design.axis in FORCE_SETTINGS
     if detected and least and reference + lowest < least and reference < least:
         with source.locating("experiment", "task"):
             raise ConfigurationError(

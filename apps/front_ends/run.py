@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from apps.front_ends.messages import Parameter, SessionStarted
 from haptics.device import Causality
+from haptics.elements.catalogue import FORCE_SETTINGS
 from haptics.errors import HapticError
 from haptics.records import Rows
 
@@ -25,9 +26,6 @@ Indices = NDArray[np.intp]
 
 Corner = tuple[float, float]
 """A point (x, y) [m]."""
-
-LEVEL_KEYS = ("law.force", "law.kinetic_force", "law.static_force")
-"""Keys of the parameters that are levels of the friction force [N]."""
 
 _UNITS = {"stiffness": "N/m", "damping": "N s/m", "viscosity": "N s/m", "mass": "kg", "velocity": "m/s", "force": "N"}
 """Unit of a recorded parameter by the end of its name."""
@@ -169,7 +167,7 @@ def _parameters(table: Mapping[str, Any], prefix: str = "") -> Iterator[Paramete
 
 def levels(parameters: Mapping[str, float]) -> tuple[float, ...]:
     """Return the levels of the law [N] in `parameters`, without duplicates."""
-    return tuple(dict.fromkeys(parameters[key] for key in LEVEL_KEYS if key in parameters))
+    return tuple(dict.fromkeys(parameters[key] for key in FORCE_SETTINGS if key in parameters))
 
 
 def region_name(scene: Scene, number: int) -> str:

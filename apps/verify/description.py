@@ -10,7 +10,18 @@ from typing import Any
 import numpy as np
 
 from apps.verify.findings import Findings
-from apps.verify.recorded import ADMITTANCE, FADE_OUT, FLAGS, IMPEDANCE, MOTION, Flag, Permission, Recorded, Window
+from apps.verify.recorded import (
+    ADDED,
+    ADMITTANCE,
+    FADE_OUT,
+    FLAGS,
+    IMPEDANCE,
+    MOTION,
+    Flag,
+    Permission,
+    Recorded,
+    Window,
+)
 from haptics.errors import RecordingError
 
 _AT_ONCE = 1 << 20
@@ -50,7 +61,6 @@ _UNITS = {
     **dict.fromkeys(("status", "permission", "buttons"), "bit flags"),
     "sticking": "0 or 1",
 }
-_SINCE_3 = ("marker", "gate", "region", "normal_force", "hand_force")
 
 
 def check_end(run: Recorded, findings: Findings) -> None:
@@ -111,9 +121,8 @@ def check_hash(run: Recorded, findings: Findings) -> None:
 def check_columns(run: Recorded, findings: Findings) -> None:
     """Compare columns and units with the metadata and the channels of the device."""
     names, stated = run.source.table.dtype.names or (), run.metadata.get("columns", {})
-    expected = dict(_UNITS)
-    if int(run.metadata["format"]) < 3:
-        expected = {name: unit for name, unit in expected.items() if name not in _SINCE_3 or name in names}
+    later = {name for name, (first, _) in ADDED.items() if first > int(run.metadata["format"])}
+    expected = {name: unit for name, unit in _UNITS.items() if name not in later or name in names}
     missing = [name for name in expected if name not in names]
     if missing:
         findings.lack("columns", f"the table of ticks lacks {', '.join(missing)}.")

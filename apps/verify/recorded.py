@@ -72,8 +72,14 @@ WINDOW = 50_000
 LOOK_BACK = 520
 """Number of earlier rows in a window; must exceed the number of commands stored by the energy ledger."""
 
-_NEUTRAL: dict[str, Any] = {"gate": 1.0, "marker": 0, "region": -1, "normal_force": math.nan}
-"""Values of columns that the first formats did not have."""
+ADDED: dict[str, tuple[int, Any]] = {
+    "marker": (3, 0),
+    "gate": (3, 1.0),
+    "region": (3, -1),
+    "normal_force": (3, math.nan),
+    "hand_force": (3, math.nan),
+}
+"""Columns that the first formats did not have: their first format, and their value in earlier ones."""
 
 SHEET: dict[str, Any] = {
     "max_following_error": 1000.0,
@@ -225,7 +231,7 @@ class Window(Recorded):
         rows = self._rows[start : self.count if stop is None else stop]
         if name in (rows.dtype.names or ()):
             return np.array(rows[name])
-        return np.full(len(rows), _NEUTRAL[name])
+        return np.full(len(rows), ADDED[name][1])
 
     @cached_property
     def tick(self) -> Array:

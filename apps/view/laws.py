@@ -50,12 +50,11 @@ def with_background(scene: Scene, values: Mapping[str, float]) -> Scene:
 
 def levels_at(scene: Scene, place: Place) -> tuple[float, ...]:
     """Return the levels of the law [N] at a position, the break-away force first."""
-    from haptics.scenes.scene import forces_of
+    from haptics.scenes.scene import exact
 
-    # A law with more than two forces is anisotropic: only its largest force is a level.
-    forces = forces_of(scene.law)
-    numbers = scene.numbers_at([place])[0]
-    return tuple(dict.fromkeys(float(numbers[slot]) for slot in (forces if len(forces) < 3 else forces[:1])))
+    law = exact(scene.law)
+    numbers = scene.numbers_at([place])[0][: law.forces if law.isotropic else 1]
+    return tuple(dict.fromkeys(numbers.tolist()))
 
 
 _POINTS = 160

@@ -26,6 +26,9 @@ LAWS: dict[str, tuple[str, str]] = {
 }
 """Module and class of every parametric law, by its name in settings."""
 
+FORCE_SETTINGS = ("law.force", "law.kinetic_force", "law.static_force")
+"""Settings that are levels [N] of the isotropic laws."""
+
 Places = dict[Causality, tuple[str, str]]
 
 

@@ -51,11 +51,17 @@ class Law(Checked, section="law"):
         Name in settings.
     isotropic : bool
         True if the level is the same in all directions. Isotropic laws support any number of dimensions.
+    forces : int
+        Number of leading `numbers` that are forces [N]. Textures of a scene and normal forces scale them.
+    steepness : float
+        Steepest fall of the level in units of (F_s - F_c)/v_s, for `numbers` F_s, F_c, v_s and D; 0 if it never falls.
     """
 
     kind: ClassVar[int]
     name: ClassVar[str]
     isotropic: ClassVar[bool] = True
+    forces: ClassVar[int] = 1
+    steepness: ClassVar[float] = 0.0
 
     @property
     def numbers(self) -> tuple[float, ...]:
@@ -209,11 +215,9 @@ class CoulombViscous(Law, kind=kernels.VISCOUS, name="coulomb-viscous"):
 
 
 @dataclass(frozen=True)
-class _StribeckShape(Law):
+class _StribeckShape(Law, forces=2):
     """Law that falls from a static to a kinetic level; subclasses define the shape of the fall."""
 
-    steepness: ClassVar[float]
-    """Steepest fall of the shape, in units of (F_s - F_c)/v_s."""
     kinetic_force: float = bounded(usual=(5.0, 3.0), **_LEVEL, doc="friction force F_c towards high speed")
     static_force: float = bounded(usual=(6.0, 4.0), **_LEVEL, doc="break-away force F_s, at least kinetic_force")
     stribeck_velocity: float = bounded(
@@ -294,7 +298,7 @@ _ANGLE: dict[str, Any] = {"minimum": -6.3, "maximum": 6.3, "unit": "rad", "slide
 
 @documented
 @dataclass(frozen=True)
-class Elliptic(Law, kind=kernels.ELLIPTIC, name="elliptic", isotropic=False):
+class Elliptic(Law, kind=kernels.ELLIPTIC, name="elliptic", isotropic=False, forces=5):
     """Dry friction with different forces along two axes: F^2 v/|F v| + D v, F = diag(F_x, F_y).
 
     The forces at rest fill an ellipse. While sliding, the force maximises the dissipated power, so that it is parallel
@@ -314,7 +318,7 @@ class Elliptic(Law, kind=kernels.ELLIPTIC, name="elliptic", isotropic=False):
 
 @documented
 @dataclass(frozen=True)
-class Asymmetric(Law, kind=kernels.ELLIPTIC, name="asymmetric", isotropic=False):
+class Asymmetric(Law, kind=kernels.ELLIPTIC, name="asymmetric", isotropic=False, forces=5):
     """Dry friction with different forces forwards, backwards and sideways.
 
     Along the first axis this is the one-dimensional law with different levels for v > 0 and v < 0. In the plane the

@@ -19,24 +19,10 @@ from haptics.elements.tables import plugin_of
 from haptics.errors import RecordingError
 from haptics.recording.checks import VIOLATED, Finding, Scan, check_recording, verdict_of
 from haptics.recording.recording import Recording
-from haptics.records import Rows, with_missing_columns
+from haptics.records import COMPUTED, FORMATS, Rows, with_missing_columns
 from haptics.rendering.envelope import ENVELOPE_FLAGS, Limits
 from haptics.rendering.programs import Program, read_program
 from haptics.rendering.rendering import Rendering
-
-COMPUTED = (
-    "command",
-    "command_unlimited",
-    "proxy",
-    "displacement",
-    "friction_force",
-    "sliding_velocity",
-    "sticking",
-    "injected_energy",
-    "region",
-    "normal_force",
-)
-"""Compared columns, besides the envelope's flags in ``status``."""
 
 MAX_LAWS = 4
 """Maximum number of custom law functions in a recording.
@@ -92,6 +78,7 @@ def verify(recording: Recording) -> Verification:
     mismatches, first_mismatch = 0, None
     try:
         rendering, current = None, None
+        compared = [name for name in COMPUTED if FORMATS.get(name, 0) <= recording.metadata["format"]]
         for rows in recording.chunks(rows=_ROWS_PER_CALL, stop=scan.gap):
             if rendering is None:
                 sources = {str(entry["law"].get("source")) for entry in recording.settings if "law" in entry}
@@ -112,7 +99,7 @@ def verify(recording: Recording) -> Verification:
                     program = _program(recording, entry) if version else first
                     rendering.switch_program(program, int(entry.get("program", 0)), version)
                 recorded = with_missing_columns(rows[start:stop])
-                where = np.flatnonzero(_differing(recorded, rendering.recompute(recorded)))
+                where = np.flatnonzero(_differing(recorded, rendering.recompute(recorded), compared))
                 mismatches += len(where)
                 if first_mismatch is None and len(where):
                     first_mismatch = int(recorded["tick"][where[0]])
@@ -146,10 +133,13 @@ def spec_of(metadata: dict[str, Any]) -> DeviceSpec:
     return DeviceSpec(**table)
 
 
-def _differing(rows: Rows, computed: Rows) -> NDArray[np.bool_]:
-    """Return a mask of the ticks with any differing bit; nan equals nan only with the same bits."""
+def _differing(rows: Rows, computed: Rows, columns: list[str]) -> NDArray[np.bool_]:
+    """Return a mask of the ticks in which any bit of `columns` or of the envelope's flags differs.
+
+    Two nan are equal only if their bits are.
+    """
     different: NDArray[np.bool_] = ((rows["status"] ^ computed["status"]) & ENVELOPE_FLAGS) != 0
-    for name in COMPUTED:
+    for name in columns:
         ours = np.ascontiguousarray(computed[name]).reshape(len(rows), -1).view(np.uint8)
         theirs = np.ascontiguousarray(rows[name]).reshape(len(rows), -1).view(np.uint8)
         different |= (ours != theirs).any(axis=1)

@@ -24,7 +24,7 @@ from haptics.elements.models import STEADIER, Element
 from haptics.elements.tables import CLOSED_FORM_SUFFIX, LAWS
 from haptics.errors import ConfigurationError
 from haptics.friction import kernels as law_kernels
-from haptics.friction.laws import ClosedForm, GaussianStribeck, Law, Stribeck
+from haptics.friction.laws import ClosedForm, Law
 from haptics.scenes.kernels import CIRCLE, GRATING, HALF_PLANE, HEAD, NOISE, POLYGON, REGION
 from haptics.scenes.shapes import (
     MAX_COORDINATE,
@@ -44,26 +44,12 @@ from haptics.settings import bounded, check, choice, documented, string
 
 # --- families of laws -------------------------------------------------------------------------------------------------
 
-FORCES: dict[int, tuple[int, ...]] = {
-    law_kernels.VISCOUS: (0,),
-    law_kernels.STRIBECK: (0, 1),
-    law_kernels.DEAD_ZONE: (0,),
-    law_kernels.GAUSSIAN: (0, 1),
-    law_kernels.ELLIPTIC: (0, 1, 2, 3, 4),
-}
-"""Indices of the forces, which a texture or a normal force scales, in the numbers of each kind of law."""
-
 
 def numbers_of(law: Law) -> Floats:
     """Return the numbers of a law, (`LAW_NUMBERS`,), with 0 in place of the mobility limit."""
     numbers = np.array(law.record["numbers"][0])
     numbers[law_kernels.LAW_NUMBERS - 1] = 0.0
     return numbers
-
-
-def forces_of(law: Law) -> tuple[int, ...]:
-    """Return the indices of the numbers of a law that are forces."""
-    return FORCES[int(law.record["kind"][0]) & (law_kernels.CLOSED_FORM - 1)]
 
 
 def exact(law: Law) -> Law:
@@ -142,7 +128,7 @@ class Region:
         found = [numbers_of(law) for law in self.laws]
         if self.texture is None:
             return found
-        forces = np.isin(np.arange(law_kernels.LAW_NUMBERS), forces_of(self.laws[0]))
+        forces = np.arange(law_kernels.LAW_NUMBERS) < exact(self.laws[0]).forces
         amplitude = self.texture.amplitude
         factors = (np.where(forces, factor, 1.0) for factor in (1.0 - amplitude, 1.0 + amplitude))
         return [numbers * factor for numbers, factor in itertools.product(found, factors)]
@@ -154,9 +140,8 @@ class Region:
         if isinstance(self.law, ImageMap):
             numbers += self.law.share_at(rows, border)[:, None] * (numbers_of(self.law.upper) - numbers)
         if self.texture is not None:
-            numbers[:, list(forces_of(self.laws[0]))] *= (1.0 + self.texture.amplitude * self.texture.pattern_at(rows))[
-                :, None
-            ]
+            factors = 1.0 + self.texture.amplitude * self.texture.pattern_at(rows)
+            numbers[:, : exact(self.laws[0]).forces] *= factors[:, None]
         return numbers
 
 
@@ -328,9 +313,6 @@ EVERYWHERE = ((-MAX_COORDINATE, -MAX_COORDINATE), (MAX_COORDINATE, MAX_COORDINAT
 # along it the fall is linear. Its maximum is therefore not in the interior, but where one law fewer contributes. By
 # induction the maximum is between two laws, where it has a closed form. All pairs that can meet are tested.
 
-# Steepest fall of each kind of falling law, in units of (F_s - F_c)/v_s.
-_STEEPNESS = {law_kernels.STRIBECK: Stribeck.steepness, law_kernels.GAUSSIAN: GaussianStribeck.steepness}
-
 RINGING = 1.5
 """Factor on the width of borders for model B, whose mass overshoots, and the force with it."""
 
@@ -357,8 +339,8 @@ def require_solvable(scene: Scene, mobility: float) -> None:
 
 def steepest(scene: Scene) -> Slope:
     """Return the steepest fall [N s/m] of all mixtures in a scene, at least 0, and its place."""
-    steepness = _STEEPNESS.get(scene.kind)
-    if steepness is None:
+    steepness = scene.law.steepness
+    if steepness == 0.0:
         return 0.0, "nowhere"
     places = _places(scene)
     worst: Slope = (0.0, "nowhere")
@@ -399,9 +381,8 @@ def _fall(one: Floats, other: Floats, steepness: float) -> float:
 
 def spread(scene: Scene) -> float:
     """Return the largest difference of a force of the law between two places of a scene [N]."""
-    forces = np.array(
-        [numbers[list(forces_of(scene.law))] for _, extremes, _ in _places(scene) for numbers in extremes]
-    )
+    count = exact(scene.law).forces
+    forces = np.array([numbers[:count] for _, extremes, _ in _places(scene) for numbers in extremes])
     return float((forces.max(axis=0) - forces.min(axis=0)).max())
 
 
@@ -431,7 +412,7 @@ def scene_record(scene: Scene) -> NDArray[np.float64]:
     """
     head: NDArray[Any] = np.zeros(1, HEAD)
     regions: NDArray[Any] = np.zeros(len(scene.regions), REGION)
-    head["regions"], head["forces"] = len(regions), len(forces_of(scene.law))
+    head["regions"], head["forces"] = len(regions), exact(scene.law).forces
     head["band"], head["limit"] = BAND * scene.border, mobility_limit(scene)
     head["numbers"] = numbers_of(scene.law)
     tables: list[Floats] = []

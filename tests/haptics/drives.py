@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from haptics import Causality, Coulomb, MasslessImpedance, State
-from haptics.recording.replay import COMPUTED
-from haptics.records import ROW, Rows
+from haptics.records import COMPUTED, ROW, Rows
 from haptics.rendering.envelope import ENVELOPE_FLAGS, Limits
 from haptics.rendering.kernels import assistance
 from haptics.rendering.programs import parameters_of

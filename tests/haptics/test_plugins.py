@@ -5,6 +5,7 @@ import importlib
 import inspect
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,11 @@ import pytest
 from apps.settings.models import MODELS as IN_SESSIONS
 from apps.settings.models import element_defaults, law_defaults, law_table
 from haptics import Causality, ClosedForm, ConfigurationError, Coulomb, CustomLaw, Element, Law, Stribeck
-from haptics.elements.catalogue import CLASSIC_MODELS, FOUR_MODELS
+from haptics.elements.catalogue import CLASSIC_MODELS, FORCE_SETTINGS, FOUR_MODELS
 from haptics.elements.catalogue import LAWS as LAW_NAMES
 from haptics.elements.tables import LAWS as LAW_CLASSES
 from haptics.elements.tables import MODELS, make_element, make_law
+from haptics.friction.kernels import plane_forces
 from haptics.plugins import LAWS, find_plugins
 from tests.plugins import forget, install
 from tests.processes import ROOT
@@ -91,6 +93,24 @@ def concrete(cls):
 def test_every_law_is_listed_by_its_own_name():
     assert set(concrete(Law)) - {ClosedForm, CustomLaw} == set(LAW_CLASSES.values())
     assert list(LAW_NAMES) == [law.name for law in LAW_CLASSES.values()]
+
+
+def test_force_settings_are_those_of_the_isotropic_laws():
+    isotropic = [law for law in LAW_CLASSES.values() if law.isotropic]
+    units = {f"law.{field.name}": field.metadata["unit"] for law in isotropic for field in fields(law)}
+    assert {name for name, unit in units.items() if unit == "N"} == set(FORCE_SETTINGS)
+
+
+@pytest.mark.parametrize("name", LAW_NAMES)
+def test_leading_numbers_of_a_law_are_its_forces(name):
+    """Scenes scale them by textures and normal forces."""
+    defaults = law_defaults(name, Causality.IMPEDANCE)
+    law = make_law({"name": name, **defaults, **({"viscosity": 0.0} if "viscosity" in defaults else {})})
+    scaled, velocity, single, double = law.record, np.array([[0.05, 0.08]]), np.empty((1, 2)), np.empty((1, 2))
+    scaled["numbers"][0, : law.forces] *= 2.0
+    plane_forces(law.record, velocity, 0.0, single)
+    plane_forces(scaled, velocity, 0.0, double)
+    assert double == pytest.approx(2.0 * single)
 
 
 def test_every_model_is_listed_by_its_own_name_and_causality():

@@ -11,7 +11,8 @@ import pytest
 
 from haptics import Causality, Recording, RecordingError, Status
 from haptics.recording import replay
-from haptics.recording.replay import COMPUTED, verify
+from haptics.recording.replay import verify
+from haptics.records import COMPUTED
 from haptics.rendering.programs import Motion, constant_reference, reference, table_name
 from tests.haptics.changing import ELEMENTS, element_program, record_change, record_programs
 from tests.recordings import of_every_kept_recording
