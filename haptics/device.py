@@ -97,6 +97,9 @@ class DeviceSpec:
     max_force, max_force_rate : float
         Largest commanded force [N] and its largest rate of change [N/s] (impedance), or range of the force sensor
         (admittance): samples beyond it are rejected.
+    continuous_force, full_force_time : float or None
+        Force that the motors can sustain [N], and time for which they can produce ``max_force`` from cold [s]
+        (impedance). None if they can sustain ``max_force``.
     max_speed : float
         Largest commanded speed of the end effector (admittance), or the speed above which no force may accelerate it
         further (impedance) [m/s].
@@ -187,6 +190,8 @@ class DeviceSpec:
     force_resolution: float | None = None
     channels: tuple[Channel, ...] = ()
     dimensions: int = 2
+    continuous_force: float | None = None
+    full_force_time: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "channels", checked_channels(self.channels, self.name))

@@ -67,6 +67,8 @@ class Status(IntFlag):
     """The following error or the speed exceeded the limit of a prescribed motion: safe output."""
     FOLLOWING_ERROR = 1 << 15
     """The following error exceeded its limit, as if the end effector were blocked: safe output."""
+    THERMAL = 1 << 16
+    """The motors were warm from earlier forces: the norm of the force was limited to a lower bound."""
 
 
 UNUSABLE = int(Status.NOT_FINITE | Status.STALE | Status.IMPLAUSIBLE | Status.FOLLOWING_ERROR | Status.ASTRAY)

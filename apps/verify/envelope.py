@@ -42,7 +42,7 @@ from apps.verify.recorded import (
     rounding,
 )
 
-ENVELOPE = UNUSABLE | Flag.PASSIVITY | Flag.RELEASED | Flag.FADE | Flag.LIMITED | Flag.SLEW
+ENVELOPE = UNUSABLE | Flag.PASSIVITY | Flag.RELEASED | Flag.FADE | Flag.LIMITED | Flag.THERMAL | Flag.SLEW
 ENVELOPE |= Flag.SPEED | Flag.ENERGY | Flag.WORKSPACE
 
 CLOCK_ROUNDING = 1.0 + 1e-9
@@ -85,15 +85,52 @@ class History:
         Number of bad ticks since the last good one, including this one.
     gain : (n,) array
         Fade gain.
+    warm : (n,) array
+        Bound of the norm of the force with warm motors [N]; infinite without a thermal limit.
     started_anew : (n,) array
         Whether the device's watchdog had released the output before, so that the last command counts as zero.
     """
 
     def __init__(self, count: int) -> None:
         self.before, self.share, self.gain, self.part, self.left = (np.zeros(count) for _ in range(5))
+        self.warm = np.full(count, math.inf)
         self.held = np.zeros((count, 2))
         self.eases, self.fresh, self.started_anew = (np.zeros(count, bool) for _ in range(3))
         self.after_bad, self.bad = (np.zeros(count, np.int64) for _ in range(2))
+
+
+WARM_MARGIN = 0.1
+"""Share of the permitted heat of the motors, just below it, over which the bound of the force decreases."""
+
+
+class Motors:
+    """Heat of the motors of an impedance device, relative to the heat of the continuous force.
+
+    It follows the squared force like a first-order low-pass filter whose time constant is such that the largest force,
+    from cold, reaches the margin after the time in the data sheet.
+    """
+
+    def __init__(self, run: Recorded) -> None:
+        self._most, self._lasting = float(run.sheet("max_force")), float(run.sheet("continuous_force"))
+        duration, self._decay = float(run.sheet("full_force_time")), 0.0
+        if run.impedance and 0.0 < self._lasting < self._most and duration > 0.0:
+            remaining = 1.0 - (1.0 - WARM_MARGIN) * (self._lasting / self._most) ** 2
+            self._decay = -math.log(remaining) * run.period / duration
+        self._heat, self._last = 0.0, -1
+
+    def bound(self, ticks: list[int], commands: Floats, first: int) -> Floats:
+        """Return the bound of the force [N] in the rows from `first` on; the others only show the last command."""
+        if self._decay == 0.0:
+            return np.full(len(ticks) - first, math.inf)
+        heats = []
+        for k in range(first, len(ticks)):
+            force = float(np.hypot(*commands[k - 1])) if k else 0.0
+            final, periods = (force / self._lasting) ** 2, ticks[k] - self._last
+            self._heat, self._last = final + (self._heat - final) * math.exp(-self._decay * periods), ticks[k]
+            heats.append(self._heat)
+        share = np.clip((1.0 - np.array(heats)) / WARM_MARGIN, 0.0, 1.0)
+        bound: Floats = np.sqrt(share * self._most**2 + (1.0 - share) * self._lasting**2)
+        return bound
 
 
 class EnvelopeTracker:
@@ -113,6 +150,7 @@ class EnvelopeTracker:
         self._eases_down = int(run.metadata["format"]) >= EASES_DOWN
         self._last: History | None = None
         self._before_gate = 1.0
+        self._motors = Motors(run)
 
     def follow(self, run: Window) -> History:
         """Return the state of the envelope in every tick of the next window."""
@@ -135,6 +173,7 @@ class EnvelopeTracker:
         ends = np.asarray(np.minimum.accumulate(index[::-1])[::-1])
         ticks, good, gate = run.tick.tolist(), run.good.tolist(), gates.tolist()
         permission, version, sampled = permissions.tolist(), versions.tolist(), trusted.tolist()
+        found.warm[skip:] = self._motors.bound(ticks, command, skip)
         k = skip
         while k < run.count:
             steady = self._gain == 1.0 and self._ease == 0.0 and self._bad == 0
@@ -337,6 +376,9 @@ def check_safe_output(run: Window, history: History, findings: Findings) -> None
 SPEED_MARGIN = 0.1
 """Share of the speed limit, just below it, over which a driving force decreases to zero."""
 
+WARM_ROUNDING = 1e-9
+"""Relative rounding error of the bound with warm motors, whose heat is a sum over a long time."""
+
 
 class Limited:
     """Force or velocity vectors while the rules are applied.
@@ -367,6 +409,16 @@ class Limited:
         over = size > limit
         self.mark(Flag.LIMITED, over, np.abs(size - limit) <= self.error)
         self.vector = np.where(over[:, None], self.vector * (limit / np.maximum(size, 1e-300))[:, None], self.vector)
+
+    def warm(self, bound: Floats) -> None:
+        """Apply rule 7 with warm motors: limit the norm to the `bound` of each tick and keep the direction."""
+        bounded = np.isfinite(bound)
+        self.error = self.error + WARM_ROUNDING * np.where(bounded, bound, 0.0)
+        size = length(self.vector)
+        over = size > bound
+        self.mark(Flag.THERMAL, over, bounded & (np.abs(size - bound) <= self.error))
+        factor = np.where(over, bound, 1.0) / np.where(over, size, 1.0)
+        self.vector = self.vector * factor[:, None]
 
     def slew(self, last: Floats, step: float) -> None:
         """Apply rule 8: limit the change from the last value to `step`."""
@@ -438,6 +490,7 @@ def check_impedance(stretch: Stretch, history: History, added: tuple[Floats, Flo
     # Rules 7 to 11.
     spent, (low, high) = _spent(stretch), _edges(run)
     limited.norm(float(run.limit("max_force")))
+    limited.warm(history.warm[rows])
     limited.slew(last, float(run.limit("max_force_rate")) * run.period)
 
     def stop_driving(*, marks: bool) -> None:

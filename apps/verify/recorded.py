@@ -33,6 +33,7 @@ class Flag:
     WORKSPACE, SPEED, FADE, ENERGY = (1 << bit for bit in range(4, 8))
     STARTED_LATE, ENDED_LATE, AFTER_SKIP, IMPLAUSIBLE = (1 << bit for bit in range(8, 12))
     RELEASED, PASSIVITY, ASTRAY, FOLLOWING_ERROR = (1 << bit for bit in range(12, 16))
+    THERMAL = 1 << 16
 
 
 FLAGS: dict[str, int] = {name: bit for name, bit in vars(Flag).items() if name.isupper()}
@@ -89,6 +90,8 @@ SHEET: dict[str, Any] = {
     "position_resolution": 0.0,
     "damping": 0.0,
     "mass": None,
+    "continuous_force": 0.0,
+    "full_force_time": 0.0,
 }
 """Defaults of entries that a data sheet omits."""
 

@@ -153,6 +153,7 @@ SAFETY = (
         "NOT FOLLOWING",
         "the end effector was too far from its reference (following error): safe output",
     ),
+    Lamp(Status.THERMAL, "WARM", "the motors were warm: the norm of the force was limited to a lower bound"),
 )
 """Flags of the safety envelope, in the order of the strip."""
 

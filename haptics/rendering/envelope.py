@@ -18,6 +18,7 @@ order  flag            impedance device                                       ad
 5      `RELEASED`      dead-man's switch not held: fade out                   brake, then hold
 6      `FADE`          the force fades in or out                              the hand's force fades in; brake
 7      `LIMITED`       norm of the force, direction kept                      norm of the velocity, direction kept
+       `THERMAL`       norm of the force with warm motors, direction kept     (not available)
 8      `SLEW`          slew rate: change of force per period                  slew rate: change of velocity
 9      `SPEED`         overspeed: no force component along the motion         (rule 7 limits the speed)
 10     `ENERGY`        energy limit: no force component along the motion      no component against the hand's force
@@ -54,6 +55,7 @@ ASTRAY = int(Status.ASTRAY)
 STALE = int(Status.STALE)
 IMPLAUSIBLE = int(Status.IMPLAUSIBLE)
 FOLLOWING_ERROR = int(Status.FOLLOWING_ERROR)
+THERMAL = int(Status.THERMAL)
 PASSIVITY = int(Status.PASSIVITY)
 RELEASED = int(Status.RELEASED)
 FADE = int(Status.FADE)
@@ -63,7 +65,7 @@ SPEED = int(Status.SPEED)
 ENERGY = int(Status.ENERGY)
 WORKSPACE = int(Status.WORKSPACE)
 UNUSABLE = records.UNUSABLE
-ENVELOPE_FLAGS = UNUSABLE | PASSIVITY | RELEASED | FADE | LIMITED | SLEW | SPEED | ENERGY | WORKSPACE
+ENVELOPE_FLAGS = UNUSABLE | PASSIVITY | RELEASED | FADE | LIMITED | THERMAL | SLEW | SPEED | ENERGY | WORKSPACE
 
 FADE_OUT = 8e-3
 """Fade-out time of the output at the end of a run or after release of the dead-man's switch [s]."""
@@ -73,6 +75,9 @@ ROUNDING = 1.0 + 1e-9
 
 SPEED_MARGIN = 0.1
 """Fraction of the speed limit, below it, over which the driving force is reduced to zero."""
+
+THERMAL_MARGIN = 0.1
+"""Fraction of the permitted heat of the motors, below it, over which the force is reduced to the continuous force."""
 
 DEAD_MAN_SWITCHES = ("none", "key", "button")
 """Kinds of dead-man's switches, the least demanding first; see `DeviceSpec`."""
@@ -179,6 +184,32 @@ def limit_norm(x: float, y: float, limit: float) -> tuple[float, float, int]:
         return x, y, 0
     scale = limit / norm
     return x * scale, y * scale, LIMITED
+
+
+def heating_rate(spec: DeviceSpec) -> float:
+    """Return the rate at which the heat of the motors follows the squared force [1/s]; 0 without a thermal limit.
+
+    The heat is relative to that of the continuous force ``c``. It follows ``(F / c)^2`` with one time constant, chosen
+    such that the largest force reaches the margin below 1 after the time in the specification.
+    """
+    if spec.causality is not Causality.IMPEDANCE or not spec.continuous_force or not spec.full_force_time:
+        return 0.0
+    share = (1.0 - THERMAL_MARGIN) * (spec.continuous_force / spec.max_force) ** 2
+    return -math.log1p(-share) / spec.full_force_time if share < 1.0 - THERMAL_MARGIN else 0.0
+
+
+@kernel
+def heat_after(heat: float, x: float, y: float, continuous: float, exponent: float) -> float:
+    """Return the heat of the motors after a force (x, y) for a time of `exponent` time constants."""
+    final = (x * x + y * y) / (continuous * continuous)
+    return final + (heat - final) * math.exp(-exponent)
+
+
+@kernel
+def warm_norm(heat: float, continuous: float, largest: float) -> float:
+    """Return the bound of the norm of the force with motors of this `heat`: from `largest` down to `continuous`."""
+    share = min(max((1.0 - heat) / THERMAL_MARGIN, 0.0), 1.0)
+    return math.sqrt(continuous * continuous + share * (largest * largest - continuous * continuous))
 
 
 @kernel

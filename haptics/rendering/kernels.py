@@ -142,13 +142,13 @@ _SAMPLE_FIELDS: list[tuple[Any, ...]] = [
 _ENVELOPE_FIELDS: list[tuple[Any, ...]] = [
     *fields("<i8", "admittance eases_down"),
     *fields("<f8", "max_sample_age plausible_speed sensor_range max_following_error fade_in watchdog max_norm"),
-    *fields("<f8", "max_rate max_speed max_energy"),
+    *fields("<f8", "max_rate max_speed max_energy heating continuous_force largest_force"),
     *fields("<f8", "workspace_min workspace_max", 2),
 ]
 RENDERING_FIELDS: list[tuple[Any, ...]] = [
     *fields("<i8", "status started changed fresh"),
     ("follower", FOLLOWER),
-    *fields("<f8", "gain rise last_gate ease"),
+    *fields("<f8", "gain rise last_gate ease heat"),
     ("held", "<f8", (2,)),
     ("held_share", "<f8"),
     *fields("<i8", "bad_ticks last_tick periods good_tick trusted_tick"),
@@ -216,6 +216,9 @@ def _update_gain(s: Any) -> int:
 def _limit_norm_and_slew(s: Any, x: float, y: float) -> tuple[float, float, int]:
     """Apply rules 7 and 8 to the force or velocity (x, y); return it with its flags."""
     x, y, limited = envelope.limit_norm(x, y, s.max_norm)
+    if s.heating > 0.0:
+        x, y, warm = envelope.limit_norm(x, y, envelope.warm_norm(s.heat, s.continuous_force, s.largest_force))
+        limited |= envelope.THERMAL if warm != 0 else 0
     x, y, slew = envelope.limit_slew(x, y, s.last[0], s.last[1], s.max_rate * s.period)
     return x, y, limited | slew
 
@@ -359,6 +362,9 @@ def render(s: Any, row: Any) -> None:
     The tick number of `row` must be set.
     """
     tick = row.tick
+    if s.heating > 0.0:  # the last command acted until now
+        exponent = s.heating * s.period * max(tick - s.last_tick, 1)
+        s.heat = envelope.heat_after(s.heat, s.command[0], s.command[1], s.continuous_force, exponent)
     flags = _check_sample(s, tick)
     if flags == 0:
         if s.started == 0:  # start at the present position, without a jump

@@ -51,6 +51,7 @@ LOOK = 20
 _DISTURBING = {
     "no usable sample": UNUSABLE,
     "force limited": int(Status.LIMITED),
+    "motors warm": int(Status.THERMAL),
     "too fast for the envelope": int(Status.SPEED),
     "energy limited": int(Status.ENERGY),
     "edge of the workspace": int(Status.WORKSPACE),

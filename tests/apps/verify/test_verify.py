@@ -7,6 +7,7 @@ import operator
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from apps.verify.check import verify
 from apps.verify.findings import INCOMPLETE, OK, VIOLATED
 from apps.verify.laws import NotUnderstood, inclusion, law_of, levels
 from apps.verify.recorded import Order
+from devices.virtual.joystick import VirtualJoystick
 from haptics.elements.tables import make_law
 from haptics.recording.recording import METADATA
 from haptics.records import ROW, Permission, Status
@@ -43,6 +45,23 @@ def test_honest_recordings_raise_no_alarm(honest):
     names = {name for one in found for name in one.residuals}
     assert names >= {"law at rest", "law while sliding", "balance of the mass", "spring and damper", "displacement"}
     assert names >= {"command", "ledger of energy"}
+
+
+def test_warm_motors_raise_no_alarm_and_forged_ones_do(tmp_path, monkeypatch):
+    """The data sheet of the virtual joystick states a thermal limit, which acts during the run."""
+    sheet = VirtualJoystick.spec.fget
+    warm = property(lambda self: replace(sheet(self), continuous_force=0.5, full_force_time=0.03))
+    monkeypatch.setattr(VirtualJoystick, "spec", warm)
+    recordings = [make(tmp_path / str(number), plan_of(number)) for number in (4, 20, 38)]
+    warm_ticks = [int((np.load(folder / "ticks.npy")["status"] & Status.THERMAL != 0).sum()) for folder in recordings]
+    assert sum(warm_ticks) > 100
+    for folder in recordings:
+        assert_honest(folder)
+    forgery = copy_of(recordings[int(np.argmax(warm_ticks))], tmp_path / "forged")
+    k = int(np.flatnonzero(forgery.rows["status"] & Status.THERMAL)[0])
+    forgery.rows["status"][k] ^= np.uint32(Status.THERMAL)
+    forgery.save()
+    assert verify(tmp_path / "forged")[1].verdict == VIOLATED
 
 
 @pytest.mark.parametrize("number", range(len(CLASSICS)), ids=lambda number: "-".join(CLASSICS[number]))

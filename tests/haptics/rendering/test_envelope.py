@@ -262,6 +262,67 @@ def test_driving_force_fades_near_the_speed_limit(begin, speed, share):
     assert bool(row["status"] & Status.SPEED) == (share < 1.0)
 
 
+# --- rule 7 with warm motors -----------------------------------------------------------------------------------------
+
+WARM = {"max_force": 5.0, "continuous_force": 2.0, "full_force_time": 0.2}
+
+
+def test_full_force_lasts_for_the_stated_time_and_then_falls_to_the_continuous_force(begin):
+    drive = begin(stiff(8.0), fade_in=0.0, **WARM)
+    for k in range(3000):
+        drive(sample(x=1e-4 * k, vx=0.1), skipped=2 if k == 1000 else 0)
+    rows, forces = drive.rows, np.hypot(*drive.rows["command"].T)
+    reached = int(np.flatnonzero(forces == 5.0)[0])
+    warm = rows["status"] & Status.THERMAL != 0
+    first = int(np.flatnonzero(warm)[0])
+    assert first - reached == pytest.approx(200, abs=5)
+    assert (warm == (np.arange(3000) >= first)).all()
+    assert (forces[reached:first] == 5.0).all() and (np.diff(forces[first:]) <= 0.0).all()
+    assert forces[-1] == pytest.approx(2.0, rel=1e-3)
+    assert np.abs(np.diff(forces[first:])).max() < 0.1, "the participant feels no jump"
+
+
+def test_motors_cool_while_the_force_is_small_and_in_ticks_without_samples(begin):
+    drive = begin(stiff(8.0), **WARM)
+    for k in range(1000):
+        drive(sample(x=1e-4 * k, vx=0.1))
+    for _ in range(3000):
+        drive(sample(x=BAD))
+    assert drive.force(sample(x=0.1, vx=0.1)) > 0.0
+    for k in range(100):
+        row = drive(sample(x=0.1 + 1e-4 * k, vx=0.1))
+    assert np.hypot(*row["command"]) == 5.0 and not row["status"] & Status.THERMAL
+
+
+@settings(max_examples=25)
+@given(
+    st.floats(0.2, 9.0),
+    st.floats(0.02, 0.5),
+    st.lists(st.tuples(st.floats(0.0, 12.0), st.floats(-4.0, 4.0), st.integers(1, 150)), min_size=1, max_size=8),
+)
+def test_heat_of_any_forces_stays_below_the_heat_of_the_continuous_force(continuous, duration, forces):
+    drive = Drive(stiff(12.0), max_force=10.0, continuous_force=continuous, full_force_time=duration, max_energy=1e6)
+    for size, angle, count in forces:
+        drive.change(stiff(max(size, 0.01)))
+        for _ in range(count):
+            drive(sample(vx=0.5 * math.cos(angle), vy=0.5 * math.sin(angle)))
+    # A filter of first order of the squared force, whose time constant full force from cold defines.
+    rate = -math.log(1.0 - 0.9 * (continuous / 10.0) ** 2) / duration
+    heat = 0.0
+    for x, y in drive.rows["command"]:
+        heat += (1.0 - math.exp(-rate * PERIOD)) * (math.hypot(x, y) ** 2 / continuous**2 - heat)
+        assert heat < 1.0
+    drive.verify()
+
+
+def test_device_without_thermal_limit_has_full_force_forever(begin):
+    for facts in ({}, {"continuous_force": 2.0}, {"continuous_force": 5.0, "full_force_time": 0.01}):
+        drive = begin(stiff(8.0), **{"max_force": 5.0, **facts})
+        for k in range(500):
+            row = drive(sample(x=1e-4 * k, vx=0.1))
+        assert np.hypot(*row["command"]) == 5.0 and not row["status"] & Status.THERMAL
+
+
 # --- rule 10: the energy limit -----------------------------------------------------------------------------------
 
 

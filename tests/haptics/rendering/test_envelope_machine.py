@@ -382,14 +382,16 @@ class Envelope(RuleBasedStateMachine):
                 "passivity_control": st.booleans(),
             }
         ),
+        lasting=st.sampled_from([None, None, 0.5]),
     )
-    def begin(self, model, law, grip, period, tighter):
+    def begin(self, model, law, grip, period, tighter, lasting):
         self.model, self.period = model, period
         element = build(model, law, replace(grip, period=period))
         if element.causality is Causality.ADMITTANCE:
             tighter["passivity_control"] = False
         facts = {"fade_in": 0.0, "mass": 0.2, "damping": 4.0, "delay": 1e-3, "max_sample_age": 6e-3}
         facts["max_following_error"] = FOLLOWS
+        facts |= {"continuous_force": lasting, "full_force_time": 0.05}
         walls = {"workspace_min": (-0.07, -0.05), "workspace_max": (0.07, 0.05)}
         clock = SteppedClock(period)
         self.device = MovingDevice(clock, element.causality, **facts, **walls)
