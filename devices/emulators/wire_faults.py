@@ -75,6 +75,29 @@ INVERSE3_FAULTS: dict[str, str] = {
 Their times count from the first force that the driver commands, for every connection.
 """
 
+FORCE_DIMENSION_FAULTS: dict[str, str] = {
+    "unplug": "the device is unplugged: every call of the library fails",
+    "dropout": "no replies; forces are applied, calls fail after 0.2 s",
+    "position-error": "reading the position fails, and leaves zeros",
+    "force-error": "sending a force fails, and the last one stays",
+    "time-guard": "every position is the previous one, because it was read too recently",
+    "saturated": "the motors are saturated: half of every force is applied",
+    "stuck": "the position repeats, without an error",
+    "lost-reference": "the device reports that it is not initialised",
+    "no-power": "the device reports that it has no power supply",
+    "off-button": "the device switches the forces off: force button",
+    "off-velocity": "the device switches the forces off: velocity threshold",
+    "off-watchdog": "the device switches the forces off: watchdog",
+    "off-software": "the device switches the forces off: another command",
+    "off-usb": "the device switches the forces off: USB disconnected",
+    "off-dead-man": "the device switches the forces off: dead-man's switch",
+    **_delays("every call takes {} longer", 1, 5, 20, 100),
+}
+"""Faults of a Force Dimension device behind its library (`devices.emulators.forcedimension`).
+
+Their times count from the first force that the driver commands, for every opening.
+"""
+
 ODRIVE_FAULTS: dict[str, str] = {
     "unplug": "the drive is unplugged; after the fault it returns under another address, with its state reset",
     "read-error": "reading reports an input/output error",
