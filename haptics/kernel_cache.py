@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import fcntl
 import functools
 import hashlib
 import importlib.metadata
@@ -18,6 +19,7 @@ import os
 import secrets
 import sys
 import tempfile
+import time
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -218,6 +220,52 @@ COMPILATION = Compilation()
 """Counter of this process."""
 
 
+# --- one compilation for all processes --------------------------------------------------------------------------------
+
+
+class _Turns:
+    """Locks by which a kernel that several processes need at the same time is compiled by one of them.
+
+    A lock is one byte of a common file. The system releases it with the process. A kernel is compiled after those that
+    call it have been locked, so processes cannot wait for each other in a circle.
+    """
+
+    PATIENCE = 120.0
+    """Time after which a process stops waiting for another one and compiles too [s]."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, int] = {}
+
+    def take(self, folder: Path, place: int) -> bool:
+        """Lock the byte `place`; return whether another process has had it, and may have compiled the kernel."""
+        deadline = None
+        with contextlib.suppress(OSError):
+            while True:
+                try:
+                    fcntl.lockf(self._file(folder), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                except BlockingIOError:
+                    deadline = deadline or time.monotonic() + self.PATIENCE
+                    if time.monotonic() > deadline:
+                        break
+                    time.sleep(0.01)
+                else:
+                    break
+        return deadline is not None
+
+    def leave(self, folder: Path, place: int) -> None:
+        """Release the byte `place`."""
+        with contextlib.suppress(OSError):
+            fcntl.lockf(self._file(folder), fcntl.LOCK_UN, 1, place)
+
+    def _file(self, folder: Path) -> int:
+        if folder not in self._files:
+            self._files[folder] = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return self._files[folder]
+
+
+_TURNS = _Turns()
+
+
 # --- adapter to numba's cache -----------------------------------------------------------------------------------------
 
 
@@ -280,26 +328,37 @@ class KernelCache(NullCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled code for the signature `sig`; None if it is not cached or cannot be read."""
-        cache = self._open()
-        try:
-            rtsys.initialize(target_context)  # sufficient for compiled code; numba would also load its compiler
-            found = cache._load_overload(sig, target_context)
-        except Exception:  # truncated, damaged or of another version: compile again
-            with contextlib.suppress(OSError):
-                Path(cache._cache_file._index_path).unlink()
-            found = None
+        found = self._load(sig, target_context)
+        if found is None and _TURNS.take(self._folder, self._place):
+            found = self._load(sig, target_context)
         if found is None:
             COMPILATION.begin(self._function)
         else:
+            _TURNS.leave(self._folder, self._place)
             with contextlib.suppress(OSError):
-                os.utime(cache._cache_file._index_path)
+                os.utime(self._open()._cache_file._index_path)
         return found
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
+        cache = self._open()
+        try:
+            rtsys.initialize(target_context)  # sufficient for compiled code; numba would also load its compiler
+            return cache._load_overload(sig, target_context)
+        except Exception:  # truncated, damaged or of another version: compile again
+            with contextlib.suppress(OSError):
+                Path(cache._cache_file._index_path).unlink()
+            return None
+
+    @property
+    def _place(self) -> int:
+        return int(fingerprint(self._function)[:8], 16)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store the compiled code for the signature `sig`, ignoring a full disk."""
         with contextlib.suppress(OSError):
             self._open().save_overload(sig, data)
             prune(self._folder)
+        _TURNS.leave(self._folder, self._place)
 
 
 def prune(folder: Path, limit: int = _MAX_BYTES) -> None:

@@ -217,6 +217,23 @@ def test_closures_compiled_by_different_processes_are_not_confused(tmp_path):
         assert answer.stdout.split() == values
 
 
+SHARED = """
+from haptics.jit import kernel
+names = {"__name__": "__main__"}
+exec("def long(x):" + "\\n    x = x / 3.0 + 1.0" * 300 + "\\n    return x", names)
+long = kernel(names["long"])
+long(1.0)
+print(sum(long.stats.cache_misses.values()), sum(long.stats.cache_hits.values()))
+"""
+
+
+def test_kernel_that_two_processes_need_is_compiled_by_one(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", SHARED]
+    both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert sorted(process.communicate()[0].split() for process in both) == [["0", "1"], ["1", "0"]]
+
+
 LAWS = [f"def level(speed, force=2.0):\n    return force / ({term})" for term in ("1 + speed", "1 + speed * speed")]
 
 
