@@ -4,7 +4,8 @@ A tick never waits for the bus: it reads the newest sample and publishes the new
 exchange after the other. An exchange begins when a new command arrives. Without a new command, the last one is repeated
 after a pause, to keep the samples current. If no command arrives within the watchdog's time, a command of zeros is
 sent. The driver sets the output to zero at every end of a run, also after errors. A second process, the guardian
-(`devices.common.guardian`), can do so when the driver dies or stops responding.
+(`devices.common.guardian`), can do so when the driver dies or stops responding. Where the library of a manufacturer has
+the thread, a `Link` takes the place of the exchange.
 
 A driver consists of two classes and two kernels. The connection has the exchange of one command and sample, and the
 safe output::
@@ -112,13 +113,13 @@ class ExchangeEnded(HapticError):
     """Reason to end the exchange with the output at zero, or set to zero by the guardian; the message is complete."""
 
 
-class Exchange(ABC):
-    """Connection to a device, with a thread that exchanges commands for samples until it is stopped or fails.
+class Link(ABC):
+    """Open connection to a device, which exchanges commands for samples through two latches.
 
     Parameters
     ----------
     settings : ExchangeSettings
-        Its watchdog is the age at which a command expires.
+        Settings of the exchange.
 
     Attributes
     ----------
@@ -126,14 +127,10 @@ class Exchange(ABC):
         Time of the latest sample (`time.perf_counter`) [s], and its numbers.
     commands : Latch
         Numbers of the latest command, and its time (`time.perf_counter`) [s].
-    commanded : float
-        Time of the command of the present exchange [s].
     wake : Wake
         Event that the tick sets after a new command.
     guard : Guard or None
         Guardian, which receives heartbeats.
-    files : tuple
-        Files (descriptors or sockets) that start an exchange when they can be read.
     failure : str
         Reason of a failure, after which samples stop; empty otherwise.
     lost : (1,) float array
@@ -151,8 +148,47 @@ class Exchange(ABC):
 
     def __init__(self, settings: ExchangeSettings) -> None:
         self.samples, self.commands, self.wake = Latch(1 + self.sample_size), Latch(self.command_size + 1), Wake()
-        self.commanded, self.failure, self.lost = 0.0, "", np.zeros(1)
+        self.failure, self.lost = "", np.zeros(1)
         self.guard: Guard | None = None
+
+    @abstractmethod
+    def start(self) -> None:
+        """Begin to apply commands."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stop applying commands."""
+
+    @abstractmethod
+    def come_to_rest(self) -> bool:
+        """Set the output to zero after `stop`; return True if the device confirmed that.
+
+        Raises
+        ------
+        HapticError, OSError
+            If the device is lost.
+        """
+
+
+class Exchange(Link):
+    """Link with a thread that exchanges commands for samples until it is stopped or fails.
+
+    Parameters
+    ----------
+    settings : ExchangeSettings
+        Its watchdog is the age at which a command expires.
+
+    Attributes
+    ----------
+    commanded : float
+        Time of the command of the present exchange [s].
+    files : tuple
+        Files (descriptors or sockets) that start an exchange when they can be read.
+    """
+
+    def __init__(self, settings: ExchangeSettings) -> None:
+        super().__init__(settings)
+        self.commanded = 0.0
         self.files: tuple[Any, ...] = ()
         self._keep_alive, self._watchdog = settings.keep_alive, settings.watchdog
         self._ending = False
@@ -178,16 +214,6 @@ class Exchange(ABC):
         ------
         HapticError, OSError
             If the device is lost: the thread ends, and the tick reports the reason.
-        """
-
-    @abstractmethod
-    def come_to_rest(self) -> bool:
-        """Set the output to zero while the thread does not run; return True if the device confirmed that.
-
-        Raises
-        ------
-        HapticError, OSError
-            If the device is lost.
         """
 
     def fail_safe(self, error: Exception) -> None:
@@ -260,7 +286,7 @@ class Exchange(ABC):
 
 
 class ExchangeDriver(ForceDriver):
-    """Impedance device behind an `Exchange`. Subclasses call `_set_sheet` and write `_connect`.
+    """Impedance device behind a `Link`. Subclasses call `_set_sheet` and write `_connect`.
 
     Parameters
     ----------
@@ -286,7 +312,7 @@ class ExchangeDriver(ForceDriver):
 
     settings_class: ClassVar[type[ExchangeSettings]]
     spec: DeviceSpec
-    _exchange: Exchange | None = None
+    _exchange: Link | None = None
 
     def __init__(
         self,
@@ -355,7 +381,7 @@ class ExchangeDriver(ForceDriver):
         )
 
     @abstractmethod
-    def _connect(self, resources: contextlib.ExitStack) -> Exchange:
+    def _connect(self, resources: contextlib.ExitStack) -> Link:
         """Connect to the device and prepare it for the exchange of samples; `resources` receives the clean-up.
 
         Raises
@@ -366,7 +392,7 @@ class ExchangeDriver(ForceDriver):
 
     def _safeguard(
         self,
-        exchange: Exchange,
+        exchange: Link,
         resources: contextlib.ExitStack,
         script: str = "",
         words: Sequence[str] = (),
@@ -376,7 +402,7 @@ class ExchangeDriver(ForceDriver):
 
         Parameters
         ----------
-        exchange : Exchange
+        exchange : Link
             Connection whose output is set to zero.
         resources : ExitStack
             Receives the clean-up, after the closing of the connection.
@@ -388,7 +414,7 @@ class ExchangeDriver(ForceDriver):
             exchange.guard = Guard(f"the {exchange.noun}", script, words, files=(file,), silence=silence)
         resources.callback(self._shut_down, exchange)
 
-    def _shut_down(self, exchange: Exchange) -> None:
+    def _shut_down(self, exchange: Link) -> None:
         """Set the output to zero and dismiss the guardian; if that fails, hand over to the guardian."""
         exchange.stop()
         at_rest, reason = False, "it did not confirm that"
@@ -449,7 +475,7 @@ class ExchangeDriver(ForceDriver):
         self._resources.close()
         self._end_log()
 
-    def _opened(self) -> Exchange:
+    def _opened(self) -> Link:
         if self._exchange is None:
             raise DeviceOpenError(f"{self.name} is not open: call open() first.")
         return self._exchange
