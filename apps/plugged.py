@@ -29,6 +29,7 @@ _NEEDED = {
     STICK: "no force-feedback stick is plugged in",
     "pantograph": "no hAPI board is plugged in",
     BACKEND: f"no Haply service was seen at port {PORT}",
+    "touch": "no Touch is plugged in at USB; one on Ethernet or FireWire cannot be seen here",
     ARM: "no ODrive is plugged in",
 }
 """Message per backend if the required hardware is missing.

@@ -102,6 +102,13 @@ _KNOWN = (
         emulated="devices.emulated.inverse3:EmulatedInverse3",
     ),
     BackendInfo(
+        "touch",
+        Causality.IMPEDANCE,
+        "3D Systems Touch or Phantom in a plane, through the maker's OpenHaptics library",
+        "devices.touch.device:Touch",
+        emulated="devices.emulated.touch:EmulatedTouch",
+    ),
+    BackendInfo(
         "arm",
         Causality.ADMITTANCE,
         "arm with two motors on an ODrive and a force sensor (ATI, OnRobot, OptoForce)",

@@ -263,6 +263,25 @@ def address_of_part(function: Callable[..., None], dtype: np.dtype[Any]) -> int:
     return _PARTS[function, dtype][0]
 
 
+def compile_callback(function: Callable[[int], int]) -> tuple[int, object]:
+    """Compile ``function(address) -> int``, a kernel, as a C function ``unsigned f(void *)`` for another library.
+
+    Its thread may be unknown to the interpreter, and does not need the GIL.
+
+    Returns
+    -------
+    (int, object)
+        Address of the C function, and the object that must be kept alive.
+    """
+    if not COMPILED:
+        callback = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_void_p)(function)
+        return int(ctypes.cast(callback, ctypes.c_void_p).value or 0), callback
+    own = cast(Any, function).py_func
+    compiled = FunctionType(own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__)
+    compiled.__qualname__ = f"{own.__qualname__}.callback"  # separate cache entry: the kernel may be called elsewhere
+    return _compile_callback(compiled, types.uint32(types.int64), nopython=True, nogil=True, error_model="numpy")
+
+
 @kernel
 def run_part(address: int, place: int, x: float, y: float) -> None:
     """Call the part at `address` with the record at address `place`; for callers in Python."""

@@ -22,6 +22,7 @@ from devices.arm import ODRIVES, OPTOFORCE
 from devices.common.bus import GROUP, RULES_FILE, Node, device_rules, libusb_backend, printable
 from devices.joystick.families import FAMILIES as STICKS
 from devices.pantograph.mechanisms import IDENTITIES as HAPI_BOARDS
+from devices.touch import IDENTITIES as TOUCHES
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ _IDENTITY = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
 FAMILIES = (
     *(Family(stick.name, stick.title, "pid-joystick", stick.identities, _HID) for stick in STICKS),
     Family("haply", "Haply board (Arduino Zero, M0 or Due)", "pantograph", HAPI_BOARDS, _SERIAL),
+    Family("touch", "3D Systems Touch on USB", "touch", TOUCHES, (Node.TTY, Node.HIDRAW)),
     Family("odrive", "ODrive 3 motor stage", "arm", ODRIVES, (Node.USB, Node.TTY)),
     Family("optoforce", "OptoForce / OnRobot force sensor", "arm", OPTOFORCE, _SERIAL),
 )

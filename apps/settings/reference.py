@@ -23,6 +23,7 @@ from devices.emulated.settings import EmulationSettings
 from devices.inverse3.device import Inverse3Settings
 from devices.joystick.device import StickSettings
 from devices.pantograph.device import PantographSettings
+from devices.touch.device import TouchSettings
 from devices.virtual.arm import ArmSettings
 from devices.virtual.hands.registry import HANDS
 from devices.virtual.joystick import JoystickSettings
@@ -142,8 +143,11 @@ def _devices() -> Iterator[str]:
     yield _section("device", "`pid-joystick`", StickSettings, "See [Joysticks](joysticks.md).")
     yield _section("device", "`pantograph`", PantographSettings, "See [The pantograph](pantograph.md).")
     yield _section("device", "`inverse3`", Inverse3Settings, "See [The Inverse3](inverse3.md).")
+    yield _section("device", "`touch`", TouchSettings, "See [Laboratory devices](lab_devices.md).")
     yield _section("device", "`arm`", RealArmSettings, "See [The arm](arm.md).")
-    yield _section("device", "Emulated `pid-joystick`, `pantograph`, `inverse3`, `arm`", EmulationSettings, _EMULATION)
+    yield _section(
+        "device", "Emulated `pid-joystick`, `pantograph`, `inverse3`, `touch`, `arm`", EmulationSettings, _EMULATION
+    )
     common = {field.name for cls in (EmulationSettings, StickSettings) for field in dataclasses.fields(cls)}
     yield _section("device", "Emulated `pid-joystick` only", EmulatedStickSettings, leave_out=common)
     yield _section("device.motors", "Motors of `arm`", OdriveSettings)

@@ -98,6 +98,31 @@ FORCE_DIMENSION_FAULTS: dict[str, str] = {
 Their times count from the first force that the driver commands, for every opening.
 """
 
+TOUCH_FAULTS: dict[str, str] = {
+    "unplug": "the device is unplugged: every frame reports a communication error",
+    "dropout": "no replies; forces are applied, every call returns after 0.2 s with a communication error",
+    "comm-error": "the library reports a communication error, and sends no force",
+    "device-fault": "the library reports a fault of the device",
+    "timer-error": "the library reports that the servo loop has lost its timer",
+    "warm-motors": "the library reports warm motors, and sends no force",
+    "max-force": "the library reports that the force exceeded its limit, and sends none",
+    "force-impulse": "the library reports that the force changed too fast, and sends none",
+    "max-velocity": "the library reports that the stylus moved too fast, and sends no force",
+    "force-error": "the library reports forces of incompatible kinds, and sends none",
+    "stall": "the servo loop does not call its callbacks",
+    "hang": "frames do not begin, and the servo loop cannot be stopped",
+    "stuck": "the position repeats, without an error",
+    "no-inkwell": "the device needs to be put into its inkwell",
+    "no-licence": "the library has no licence, when the device is opened",
+    "wrong-port": "the configuration names another port, when the device is opened",
+    "no-timer": "the servo loop does not start",
+    **_delays("every call that reads or sends takes {} longer", 1, 5, 20, 100),
+}
+"""Faults of a Touch behind the library of its maker (`devices.emulators.touch`).
+
+Their times count from the first force that the driver commands, for every opening.
+"""
+
 ODRIVE_FAULTS: dict[str, str] = {
     "unplug": "the drive is unplugged; after the fault it returns under another address, with its state reset",
     "read-error": "reading reports an input/output error",

@@ -279,6 +279,10 @@ void serve(struct device *d, int listener, int until)
         poll(files, 3, IDLE);
         if (files[0].revents)
             break;
+        if (host >= 0 && files[2].revents && !answer(d, host)) {
+            close(host);
+            host = -1;
+        }
         if (files[1].revents & POLLIN) {
             int caller = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
             if (greet(d, caller, host >= 0)) {
@@ -286,10 +290,6 @@ void serve(struct device *d, int listener, int until)
                 d->hosts++;
                 d->origin = 0.0; /* the times of faults count from the first force of every host */
             }
-        }
-        if (host >= 0 && files[2].revents && !answer(d, host)) {
-            close(host);
-            host = -1;
         }
         advance(d, monotonic());
         if (host >= 0 && (uint64_t)d->past_faults & (uint64_t)d->unplugging) {

@@ -6,8 +6,8 @@ import devices
 from haptics.errors import ConfigurationError
 
 EMULATED = [info.name for info in devices.describe_backends() if info.emulated]
-NOUNS = {"pantograph": "pantograph", "pid-joystick": "stick", "inverse3": "Inverse3", "arm": "arm"}
-FAULTS = {"pantograph": "unplug@1", "pid-joystick": "unplug@1", "inverse3": "unplug@1", "arm": "motors.unplug@1"}
+NOUNS = {"pantograph": "pantograph", "pid-joystick": "stick", "inverse3": "Inverse3", "touch": "Touch", "arm": "arm"}
+FAULTS = {name: "motors.unplug@1" if name == "arm" else "unplug@1" for name in NOUNS}
 
 
 def test_every_real_driver_has_an_emulated_device():

@@ -1,0 +1,186 @@
+"""Driver of the Touch; see `devices.touch` for the guarantees about its force."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from devices.common.plane import Plane, PlaneDriver, PlaneSettings
+from devices.common.settings import Workspace
+from devices.common.vendor_library import VendorLibrary
+from devices.touch.hdapi import PROTOTYPES
+from devices.touch.kernels import CHANNELS, STALLED, TOUCH, give_touch, take_touch
+from devices.touch.link import NAME, TouchLink, library_of
+from haptics.clock import Clock
+from haptics.errors import DeviceFault, DeviceOpenError
+from haptics.settings import bounded, choice, documented, flag, string
+
+MODELS = {"touch": (0.08, 0.06, 0.035), "touch-x": (0.08, 0.06, 0.06)}
+"""Half of the usable workspace along the device's axes by model [m], according to the data sheets."""
+
+OPENHAPTICS = VendorLibrary(
+    backend=NAME,
+    title="OpenHaptics toolkit",
+    files=("libHD.so",),
+    variables=("OPENHAPTICS",),
+    folders=("lib", "lib64", "usr/lib", "usr/lib64"),
+    usual=("/opt/OpenHaptics/Developer/*",),
+)
+"""The manufacturer's library."""
+
+_ROUNDING = 1e-6
+
+
+@documented
+@dataclass(frozen=True)
+class TouchSettings(PlaneSettings):
+    """Settings of the Touch, in addition to `PlaneSettings`."""
+
+    plane: str = string(
+        "x-z",
+        allowed="two axes of the device such as xy, xz or x-z",
+        doc="axes of the device (right, up, towards the user) that become x and y; the third one is held",
+    )
+    library: str = string("", allowed="a file or folder", doc="libHD.so of OpenHaptics, if it is not found")
+    configuration: str = string(
+        "", allowed="a name", doc="name of the device in the maker's configuration; empty for the default device"
+    )
+    model: str = choice("touch", MODELS, doc="model, which determines the workspace (touch includes the Phantom Omni)")
+    reset_encoders: bool = flag(
+        False, doc="calibrate a device without inkwell: all links are held at right angles while it is opened"
+    )
+    keep_alive: float = bounded(
+        1e-3, minimum=2e-4, maximum=0.01, unit="s", doc="period of the maker's servo loop, which repeats the command"
+    )
+    frame_timeout: float = bounded(
+        0.1, minimum=0.02, maximum=1.0, unit="s", doc="time without a frame of the servo loop that ends the run"
+    )
+    round_trip: float = bounded(
+        2e-3, above=0.0, maximum=0.1, unit="s", doc="expected time of an exchange, for advice on parameters"
+    )
+    mass: float = bounded(
+        0.045, minimum=0.02, maximum=5.0, unit="kg", doc="moving mass at the stylus, for advice and for the emulation"
+    )
+    damping: float = bounded(
+        0.1,
+        minimum=0.0,
+        maximum=20.0,
+        unit="N s/m",
+        doc="viscous friction at the stylus, for advice and for the emulation",
+    )
+    continuous_force: float = bounded(
+        0.88, above=0.0, maximum=20.0, unit="N", doc="force in the plane that the motors can sustain"
+    )
+    full_force_time: float = bounded(
+        5.0, above=0.0, maximum=3600.0, unit="s", doc="time for which cold motors can produce the largest force"
+    )
+    max_force: float = bounded(2.9, above=0.0, maximum=20.0, unit="N", doc="largest force in the plane")
+    hold_force: float = bounded(1.5, minimum=0.0, maximum=5.0, unit="N", doc="largest force that holds the third axis")
+    hold_stiffness: float = bounded(
+        600.0, minimum=0.0, maximum=1000.0, unit="N/m", doc="spring that holds the third axis; 0 to leave it free"
+    )
+    resolution: float = bounded(5.5e-5, minimum=0.0, maximum=1e-3, unit="m", doc="smallest step of the position")
+
+    @property
+    def identity(self) -> str:
+        """Identity of the device for messages."""
+        return self.configuration or "the default device"
+
+
+class Touch(PlaneDriver):
+    """Touch or Phantom in a plane, through the manufacturer's library: motion in the sample, force in the command.
+
+    Parameters
+    ----------
+    settings : mapping, optional
+        Settings of `TouchSettings`.
+    clock : Clock, optional
+        Clock of the run; without it, time counts from ``open``.
+
+    Raises
+    ------
+    ConfigurationError
+        On a wrong setting.
+    """
+
+    name = NAME
+    settings_class: ClassVar[type[TouchSettings]] = TouchSettings
+    settings: TouchSettings
+    _link: TouchLink | None = None
+
+    def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
+        super().__init__(
+            settings,
+            clock,
+            TOUCH,
+            (take_touch, give_touch),
+            identity=lambda own: own.identity,
+            half=lambda own: MODELS[own.model],
+            channels=CHANNELS,
+        )
+        own = self.settings
+        self.spec = replace(self.spec, continuous_force=own.continuous_force, full_force_time=own.full_force_time)
+        self._record["frame_timeout"] = own.frame_timeout
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Identity and limits of the open device according to the library."""
+        return {} if self._link is None else self._link.facts
+
+    def _library(self, resources: contextlib.ExitStack) -> str:
+        """Return the place of the manufacturer's library; `resources` receives the clean-up."""
+        return self.settings.library
+
+    def _connect(self, resources: contextlib.ExitStack) -> TouchLink:
+        """Open the device with a zero force, check limits and calibration, and switch the motors on."""
+        own = self.settings
+        library = library_of(OPENHAPTICS.load(self._library(resources), PROTOTYPES))
+        self._link = link = library.open(own.configuration, own, own.reset_encoders)
+        resources.callback(link.close)
+        self._check_limits(link.facts)
+        link.calibrate()
+        self._safeguard(link, resources)
+        link.switch_on()
+        return link
+
+    def _check_limits(self, facts: Mapping[str, Any]) -> None:
+        """Raise `DeviceOpenError` if the settings exceed the limits of the device according to the library."""
+        own, plane = self.settings, Plane.of(self.settings)
+        together = math.hypot(own.max_force, own.hold_force)
+        for most in facts["max_force"]:
+            if 0.0 < most < together - _ROUNDING:
+                raise DeviceOpenError(
+                    f"{NAME}: device.max_force = {own.max_force:g} N and device.hold_force = {own.hold_force:g} N "
+                    f"together are {together:.3g} N; the {facts['model']} has {most:.3g} N: reduce them."
+                )
+        for lasting in facts["continuous_force"]:
+            if 0.0 < lasting < own.continuous_force - _ROUNDING:
+                raise DeviceOpenError(
+                    f"{NAME}: device.continuous_force = {own.continuous_force:g} N: the {facts['model']} has "
+                    f"{lasting:.3g} N."
+                )
+        box = 1e-3 * np.array(facts["usable_workspace_mm"])
+        if len(box) < 6:
+            return
+        workspace = Workspace(self.spec.workspace_min, self.spec.workspace_max)
+        corners = np.array([plane.middle + x * plane.axes[0] + y * plane.axes[1] for x, y in workspace.corners])
+        if (corners < box[:3] - _ROUNDING).any() or (corners > box[3:] + _ROUNDING).any():
+            sides = " x ".join(f"{1e3 * side:.0f}" for side in box[3:] - box[:3])
+            raise DeviceOpenError(
+                f"{NAME}: the workspace of device.model = {own.model!r} with device.plane and device.origin is not "
+                f"within the {sides} mm of the {facts['model']}: change them."
+            )
+
+    def _fault_error(self, fault: int) -> DeviceFault:
+        words = "" if self._link is None else self._link.failure_words()
+        if fault == STALLED and not words:
+            words = (
+                f"the maker's servo loop has not run for {self.settings.frame_timeout:g} s: check the cable, and that "
+                "no other program uses the device"
+            )
+        return DeviceFault(f"{self.name}: {words}; {TouchLink.remedy} if it still pushes.")
