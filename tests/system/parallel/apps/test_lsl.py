@@ -1,6 +1,7 @@
 """The Lab Streaming Layer, received by another process of this machine."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -67,7 +68,9 @@ print(json.dumps(told), flush=True)
 @pytest.fixture(autouse=True)
 def on_this_machine_alone(tmp_path, monkeypatch):
     config = tmp_path / "lsl_api.cfg"
+    first = 16571 + 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])  # other workers have other streams
     lines = ("[lab]", "KnownPeers = {127.0.0.1}", "[multicast]", "ResolveScope = machine", "[ports]", "IPv6 = disable")
+    lines += (f"MulticastPort = {first}", f"BasePort = {first + 1}")
     config.write_text("\n".join([*lines, "[log]", "level = -3", ""]))
     monkeypatch.setenv("LSLAPICFG", str(config))
 
