@@ -230,10 +230,9 @@ def test_every_level_runs_also_after_one_has_failed(run, monkeypatch):
 
     monkeypatch.setattr(run.subprocess, "call", call)
     assert run.start("test", ["--all"]) == 1
-    parallel = ["-n", WORKERS, "--dist", "worksteal"]
     assert commands[1:] == [
-        parallel,
-        ["tests/system/parallel", *parallel],
+        ["-n", WORKERS, "--dist", "worksteal"],
+        ["tests/system/parallel", "-n", str(int(WORKERS) + 1), "--dist", "worksteal"],
         ["tests/system", "--ignore=tests/system/parallel"],
     ]
     with pytest.raises(run.SetupError, match="no other arguments"):
