@@ -102,6 +102,7 @@ def test_the_parameters_of_every_stick_are_found(profile, period):
     assert left_alone(stick)
 
 
+@pytest.mark.wall_clock
 def test_a_stick_renders_with_its_calibrated_parameters(tmp_path):
     profile = "sidewinder-ff2"
     found, truth, _ = calibrated(profile, WALL)
@@ -288,6 +289,7 @@ def test_ctrl_c_during_a_push_ends_the_force(tmp_path):
     assert left_alone(stick)
 
 
+@pytest.mark.wall_clock
 @pytest.mark.parametrize(
     ("fault", "words"), [("unplug", "unplugged"), ("short", "stopped reporting the position of its handle|too old")]
 )
@@ -297,6 +299,7 @@ def test_a_stick_that_fails_during_a_push_is_a_fault(fault, words, tmp_path):
     assert fault == "unplug" or left_alone(stick)
 
 
+@pytest.mark.wall_clock
 def test_a_stick_that_stops_reporting_before_a_push_is_a_fault():
     table = bench("openffboard", period=WALL)
     with RawStick(EmulatedStickSettings(emulated=True), table.backend) as raw:
