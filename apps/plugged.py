@@ -22,7 +22,7 @@ from haptics.errors import DeviceOpenError
 if TYPE_CHECKING:
     from devices.joystick.usb.finding import FoundStick
 
-STICK, ARM = "pid-joystick", "arm"
+STICK, FALCON, ARM = "pid-joystick", "falcon", "arm"
 APPLY = f"then run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; sudo udevadm trigger; plug it in anew."
 
 _NEEDED = {
@@ -30,6 +30,7 @@ _NEEDED = {
     "pantograph": "no hAPI board is plugged in",
     BACKEND: f"no Haply service was seen at port {PORT}",
     "touch": "no Touch is plugged in at USB; one on Ethernet or FireWire cannot be seen here",
+    FALCON: "no Falcon is plugged in",
     ARM: "no ODrive is plugged in",
 }
 """Message per backend if the required hardware is missing.
@@ -229,6 +230,11 @@ def _board(one: Plugged) -> Found:
         missing = (f"{refused}. Put these lines into {RULES_FILE}:\n{rules}\n{APPLY}",)
     else:
         missing = ()
+    running = ""
+    if one.identity in ODRIVES:
+        running = _RUNNING_ARM.format(program(), "")
+    elif one.family.backend == FALCON:
+        running = f"{program()} run --device {FALCON} --model C --set device.firmware=FILE   # docs/falcon.md"
     return Found(
         one.family.backend,
         one.family.title,
@@ -237,7 +243,7 @@ def _board(one: Plugged) -> Found:
         tuple(map(str, one.files)),
         missing=missing,
         udev_rules=rules,
-        next=_RUNNING_ARM.format(program(), "") if one.identity in ODRIVES else "",
+        next=running,
     )
 
 

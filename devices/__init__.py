@@ -109,6 +109,13 @@ _KNOWN = (
         emulated="devices.emulated.touch:EmulatedTouch",
     ),
     BackendInfo(
+        "falcon",
+        Causality.IMPEDANCE,
+        "Novint Falcon in a plane, on USB without its maker's software",
+        "devices.falcon.device:Falcon",
+        emulated="devices.emulated.falcon:EmulatedFalcon",
+    ),
+    BackendInfo(
         "arm",
         Causality.ADMITTANCE,
         "arm with two motors on an ODrive and a force sensor (ATI, OnRobot, OptoForce)",

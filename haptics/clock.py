@@ -4,7 +4,8 @@ All motion in a run is a function of the *nominal* time ``tick * period``. A vir
 of these clocks therefore behaves identically in real time and in simulated time, and two runs with the same seed
 produce bit-identical data.
 
-Opening a device may take seconds. Drivers wait with `pause`, so that the caller can cancel the opening.
+Opening a device may take seconds. Drivers wait with `pause`, so that the caller can cancel the opening. A driver that
+needs the person at the device, for homing, shows an instruction with `instruct`.
 """
 
 from __future__ import annotations
@@ -147,3 +148,26 @@ def pause(duration: float) -> None:
     while (left := until - time.monotonic()) > 0.0:
         time.sleep(min(left, _SLICE))
         raise_if_cancelled()
+
+
+# --- instructions -----------------------------------------------------------------------------------------------------
+
+# Function that shows an instruction to the person at the device; None if there is none.
+_instructed: ContextVar[Callable[[str], None] | None] = ContextVar("instructed", default=None)
+
+
+@contextlib.contextmanager
+def instructed_by(show: Callable[[str], None]) -> Iterator[None]:
+    """Show the instructions of drivers that this thread opens by calling `show`."""
+    token = _instructed.set(show)
+    try:
+        yield
+    finally:
+        _instructed.reset(token)
+
+
+def instruct(words: str) -> None:
+    """Show an instruction to the person at a device that is being opened; an empty text when it is done."""
+    show = _instructed.get()
+    if show is not None:
+        show(words)

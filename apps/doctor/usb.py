@@ -20,6 +20,7 @@ from apps.doctor.machine import LOG_IN_AGAIN, Finding, Machine, container, note,
 from apps.doctor.software import install_line
 from devices.arm import ODRIVES, OPTOFORCE
 from devices.common.bus import GROUP, RULES_FILE, Node, device_rules, libusb_backend, printable
+from devices.falcon.wire import IDENTITY as FALCON
 from devices.joystick.families import FAMILIES as STICKS
 from devices.pantograph.mechanisms import IDENTITIES as HAPI_BOARDS
 from devices.touch import IDENTITIES as TOUCHES
@@ -58,6 +59,7 @@ FAMILIES = (
     *(Family(stick.name, stick.title, "pid-joystick", stick.identities, _HID) for stick in STICKS),
     Family("haply", "Haply board (Arduino Zero, M0 or Due)", "pantograph", HAPI_BOARDS, _SERIAL),
     Family("touch", "3D Systems Touch on USB", "touch", TOUCHES, (Node.TTY, Node.HIDRAW)),
+    Family("falcon", "Novint Falcon", "falcon", (FALCON,), (Node.USB,)),
     Family("odrive", "ODrive 3 motor stage", "arm", ODRIVES, (Node.USB, Node.TTY)),
     Family("optoforce", "OptoForce / OnRobot force sensor", "arm", OPTOFORCE, _SERIAL),
 )

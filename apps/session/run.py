@@ -75,10 +75,10 @@ class Progress:
         self._began = time.monotonic()
         self._next = self._next_preparation = 0.0
         self._kernels: tuple[int, int] | None = None
-        self._opening = False
+        self._opening, self._instruction = False, ""
 
     def handle_message(self, stage: str, facts: Any) -> None:
-        """Handle a progress message of the servo: ``compiling``, ``compiled``, ``opening`` or ``ready``."""
+        """Handle a progress message: ``compiling``, ``compiled``, ``opening``, ``instruction`` or ``ready``."""
         if stage == "ready":
             self._next_preparation = float("inf")
             self._show("")
@@ -90,6 +90,11 @@ class Progress:
             self._kernels = facts
         elif stage == "opening":
             self._opening = True
+        elif stage == "instruction":
+            self._instruction = facts
+            if facts:
+                self._line.clear()
+                self._notify(facts)
         self._next_preparation = 0.0
         self.show_preparation()
 
@@ -100,7 +105,9 @@ class Progress:
             return
         self._next_preparation = now + _PREPARATION_EVERY
         words, seconds = "", now - self._began
-        if self._opening:
+        if self._instruction:
+            words = self._instruction
+        elif self._opening:
             words = f"opening {self._device} ({seconds:.0f} s)"
         elif self._kernels is not None:
             number, about = self._kernels

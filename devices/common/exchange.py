@@ -407,11 +407,11 @@ class ExchangeDriver(ForceDriver):
         resources : ExitStack
             Receives the clean-up, after the closing of the connection.
         script, words, file
-            Duty of the guardian, its arguments, and the file that it inherits (`devices.common.guard.Guard`).
+            Duty of the guardian, its arguments, and the file that it inherits, if any (`devices.common.guard.Guard`).
         """
         if script:
-            silence = self.settings.watchdog
-            exchange.guard = Guard(f"the {exchange.noun}", script, words, files=(file,), silence=silence)
+            silence, files = self.settings.watchdog, () if file < 0 else (file,)
+            exchange.guard = Guard(f"the {exchange.noun}", script, words, files=files, silence=silence)
         resources.callback(self._shut_down, exchange)
 
     def _shut_down(self, exchange: Link) -> None:

@@ -65,6 +65,13 @@ class PlaneSettings(ExchangeSettings):
     hold_stiffness: float = bounded(
         300.0, minimum=0.0, maximum=1000.0, unit="N/m", doc="spring that holds the third axis; 0 to leave it free"
     )
+    hold_time: float = bounded(
+        0.0,
+        minimum=0.0,
+        maximum=10.0,
+        unit="s",
+        doc="time in which the holding force removes a remaining distance (integral part); 0 for a spring alone",
+    )
     hold_damping: float = bounded(3.0, minimum=0.0, maximum=10.0, unit="N s/m", doc="damper that holds the third axis")
     hold_force: float = bounded(2.0, minimum=0.0, maximum=5.0, unit="N", doc="largest force that holds the third axis")
     resolution: float = bounded(1e-5, minimum=0.0, maximum=1e-3, unit="m", doc="smallest step of the position")
@@ -166,13 +173,13 @@ def plane_fields(sample_size: int, command_size: int) -> list[tuple[Any, ...]]:
     """Return the first fields of the record of a driver of a device in a plane.
 
     ``axes`` and ``middle`` define the `Plane`. ``height`` is the distance from it [m], ``held_at`` the set-point of the
-    spring, ``lift`` the velocity estimator of that axis.
+    spring, ``hold_sum`` its integral part [N], and ``lift`` the velocity estimator of that axis.
     """
     return [
         *exchange_fields(sample_size, command_size),
         ("axes", "<f8", (3, 3)),
         ("middle", "<f8", (3,)),
-        *fields("<f8", "period hold_stiffness hold_damping hold_limit height held_at hold_force"),
+        *fields("<f8", "period hold_stiffness hold_damping hold_rate hold_limit height held_at hold_sum hold_force"),
         ("lift", VELOCITY),
     ]
 
@@ -221,7 +228,7 @@ class PlaneDriver(ExchangeDriver):
         fill_velocity(record["lift"], own, own.resolution, period)
         record["axes"], record["middle"], record["period"] = plane.axes, plane.middle, period
         record["hold_stiffness"], record["hold_damping"] = own.hold_stiffness, own.hold_damping
-        record["hold_limit"] = own.hold_force
+        record["hold_limit"], record["hold_rate"] = own.hold_force, 1.0 / own.hold_time if own.hold_time else 0.0
 
     def _prepare(self) -> None:
         super()._prepare()
@@ -264,15 +271,18 @@ def estimate_in_plane(s: Any) -> None:
 def update_hold(s: Any, share: float) -> None:
     """Compute ``hold_force`` [N]: a bounded spring and damper along the third axis, times `share`.
 
-    `share` is between 0 and 1. While it is 0, the set-point follows the height; afterwards it moves slowly to the
+    An integral part removes the remaining distance under a lasting force, if there is one. `share` is between 0 and 1.
+    While it is 0, the set-point follows the height; afterwards it moves slowly to the
     plane.
     """
     if share == 0.0:
-        s.held_at, s.hold_force = s.height, 0.0
+        s.held_at, s.hold_sum, s.hold_force = s.height, 0.0, 0.0
         return
     step = APPROACH * s.period
     s.held_at -= min(max(s.held_at, -step), step)
-    force = s.hold_stiffness * (s.held_at - s.height) - s.hold_damping * s.lift.velocity[0]
+    spring = s.hold_stiffness * (s.held_at - s.height)
+    s.hold_sum = min(max(s.hold_sum + s.hold_rate * s.period * spring, -s.hold_limit), s.hold_limit)
+    force = spring + s.hold_sum - s.hold_damping * s.lift.velocity[0]
     s.hold_force = share * min(max(force, -s.hold_limit), s.hold_limit)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import select
 import socket
 import sys
@@ -24,13 +23,9 @@ from typing import Any
 import numpy as np
 
 from devices.emulators import websocket
-from devices.emulators.handle import SimulatedHandle
+from devices.emulators.handle import HandleInSpace, Space
 from devices.emulators.loop import BlockingDevice
 from devices.emulators.wire_faults import INVERSE3_FAULTS, WireFaults
-from haptics.device import Vector
-
-Space = tuple[float, ...]
-"""Vector of 3."""
 
 _ZERO: Space = (0.0, 0.0, 0.0)
 
@@ -41,14 +36,6 @@ AXES = {"xy": (0, 1, 2), "xz": (0, 2, 1), "yz": (1, 2, 0)}
 
 COUNT = 1e-5
 """Resolution of the position [m]."""
-
-SAG = 0.3
-"""Force of the hand normal to the plane [N]."""
-
-_GRIP = 4.0
-"""Damping of the hand normal to the plane [N s/m]."""
-
-_SUBSTEP = 1e-4
 
 IDLE_AFTER = 0.5
 """Time without messages after which the last command expires [s]."""
@@ -110,10 +97,8 @@ class Filters:
         self._force, self._step = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
 
 
-class Handle(SimulatedHandle):
-    """Handle in space and the hand on it: a virtual joystick in a plane, and a sagging mass normal to it.
-
-    Gravity is compensated, as in the service. The sag is caused by the small constant force of a resting hand.
+class Handle(HandleInSpace):
+    """Handle with quantized positions. Gravity is compensated, as in the service.
 
     Parameters
     ----------
@@ -121,61 +106,20 @@ class Handle(SimulatedHandle):
         A key of `ROOM`.
     plane : str
         A key of `AXES`: the plane of the hand's motion.
-    hand : mapping or None
-        Table ``hand`` of a virtual joystick.
-    seed : int
-        Seed of the hand's random numbers.
-    mass, damping : float
-        Mass [kg] and damping [N s/m] of the handle.
+    hand, seed, mass, damping
+        See `devices.emulators.handle.HandleInSpace`.
     """
 
     def __init__(
         self, kind: str, plane: str, hand: Mapping[str, Any] | None, *, seed: int, mass: float, damping: float
     ) -> None:
-        self._axes, self._room = AXES[plane], ROOM[kind]
-        self._mass, self._drag = mass, damping + _GRIP
-        room: dict[str, float] = dict.fromkeys(("half_width", "half_height"), self._room)
-        super().__init__(_SUBSTEP, hand, **room, substep=_SUBSTEP, mass=mass, damping=damping, seed=seed)
-        self.begin()
-
-    def begin(self) -> None:
-        """Move the handle to the start position of the hand, at time zero."""
-        self.restart()
-        self._height = self._rise = 0.0
-
-    def advance(self, now: float, force: Space) -> None:
-        """Advance to the time `now` [s] since the beginning with a motor `force` [N]."""
-        target = int(now / _SUBSTEP)
-        if target <= self.clock.tick:
-            return
-        duration = (target - self.clock.tick) * _SUBSTEP
-        self.clock.tick = target
-        first, second, third = self._axes
-        self.joystick.write(np.array((force[first], force[second])))
-        self.joystick.read()
-        # the damped mass normal to the plane moves under a constant force, exactly, up to the limits
-        final = (force[third] - SAG) / self._drag
-        left = math.exp(-duration * self._drag / self._mass)
-        self._height += final * duration + (self._rise - final) * (1.0 - left) * self._mass / self._drag
-        self._rise = final + (self._rise - final) * left
-        if abs(self._height) > self._room:
-            self._height, self._rise = math.copysign(self._room, self._height), 0.0
+        axes = np.eye(3)[list(AXES[plane])].tolist()
+        super().__init__(axes, 3 * (ROOM[kind],), hand, seed=seed, mass=mass, damping=damping)
 
     @property
     def position(self) -> Space:
         """Position relative to the centre, quantized [m]."""
-        return tuple(round(x / COUNT) * COUNT for x in self._in_space(self.joystick.handle, self._height))
-
-    @property
-    def velocity(self) -> Space:
-        """Velocity [m/s]."""
-        return self._in_space(self.joystick.handle_velocity, self._rise)
-
-    def _in_space(self, plane: Vector, third: float) -> Space:
-        point = [0.0, 0.0, 0.0]
-        for axis, value in zip(self._axes, (*plane, third), strict=True):
-            point[axis] = float(value)
-        return tuple(point)
+        return tuple(round(x / COUNT) * COUNT for x in self.place)
 
 
 @dataclass(frozen=True, slots=True)

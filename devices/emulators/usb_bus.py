@@ -68,7 +68,7 @@ _FIELDS = {
 """Formats of descriptors, and the names of their fields."""
 
 _ERRORS = "EIO EINVAL EACCES ENODEV ENOENT EBUSY ETIMEDOUT EOVERFLOW EPIPE".split()
-_CODES = {getattr(errno, name): -1 - index for index, name in enumerate(_ERRORS)}
+_CODES = {getattr(errno, name): -1 - index for index, name in enumerate(_ERRORS)} | {errno.ENODATA: -5}
 """Error code of libusb by system error number."""
 
 _addresses = itertools.count(2)
@@ -452,6 +452,13 @@ class UsbBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
             if unit.owners.get(intf) is not dev_handle:
                 fail(errno.ENOENT)
             del unit.owners[intf]
+
+    def disconnect(self, dev_handle: Handle, intf: int) -> None:
+        """Take the interface from the kernel's driver or the process that has it, which pyusb does not offer."""
+        with self._advanced(dev_handle) as unit:
+            if unit.owners.pop(intf, None) is None and intf not in unit.drivers:
+                fail(errno.ENODATA)
+            unit.unbind(intf)
 
     def clear_halt(self, dev_handle: Handle, ep: int) -> None:
         """Clear the halt of an endpoint."""

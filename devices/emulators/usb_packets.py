@@ -32,7 +32,7 @@ LONGEST = 1 << 16
 
 FORWARDED = (
     "get_configuration set_configuration is_kernel_driver_active detach_kernel_driver "
-    "attach_kernel_driver claim_interface release_interface clear_halt reset_device"
+    "attach_kernel_driver claim_interface release_interface disconnect clear_halt reset_device"
 ).split()
 """Methods of a backend for pyusb that are forwarded to the process of the bus."""
 

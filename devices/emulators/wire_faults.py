@@ -123,6 +123,22 @@ TOUCH_FAULTS: dict[str, str] = {
 Their times count from the first force that the driver commands, for every opening.
 """
 
+FALCON_FAULTS: dict[str, str] = {
+    "unplug": "the USB cable is unplugged: the motors keep their force; after the fault it is plugged in again",
+    "no-power": "the power supply is unplugged; after the fault the Falcon has neither firmware nor home",
+    "unhomed": "replies report encoders that are not homed",
+    "dropout": "no replies; forces are applied",
+    "malformed": "every second reply lacks a byte",
+    "read-error": "reading reports an input/output error",
+    "write-error": "writing reports an input/output error",
+    "stall": "the endpoints are halted until the host clears the halt",
+    "nak": "the Falcon neither accepts nor sends data (NAK)",
+    **_delays("every transfer takes {} longer", 1, 5, 20),
+    "no-permission": "permission to open the Falcon is missing",
+    "busy": "another program has claimed the interface",
+}
+"""Faults of a Falcon (`devices.emulators.falcon`); their times count from the first force."""
+
 ODRIVE_FAULTS: dict[str, str] = {
     "unplug": "the drive is unplugged; after the fault it returns under another address, with its state reset",
     "read-error": "reading reports an input/output error",

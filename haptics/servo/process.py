@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from haptics.clock import Clock, WallClock
+from haptics.clock import Clock, WallClock, instructed_by
 from haptics.elements.models import Element, functions_of, write_parameters
 from haptics.errors import ConfigurationError, DeviceFault, HapticError, RecordingError, ServoLost
 from haptics.files import append_line
@@ -205,8 +205,8 @@ class ServoProcess(ControlMessages):
 
         Returns
         -------
-        ("compiling", (number, about)), ("compiled", None), ("opening", None), ("device", dict), ("ready", dict) or
-        ("ended", str); None without a message
+        ("compiling", (number, about)), ("compiled", None), ("opening", None), ("instruction", str), ("device", dict),
+        ("ready", dict) or ("ended", str); None without a message
 
         Raises
         ------
@@ -337,7 +337,8 @@ def _serve_device(job: Job, servo: Servo, application: int, connection: Connecti
         return recorder() if job.steps and recorder is not None else None
 
     try:
-        end = servo.run(job.duration, ready, recorder)
+        with instructed_by(lambda words: send(connection, ("instruction", words))):
+            end = servo.run(job.duration, ready, recorder)
     except DeviceFault as error:
         error.used = usage_since(used)
         _journal_end(job.recording, servo, "fault", "".join(traceback.format_exception(error)))

@@ -273,7 +273,7 @@ class Run:
         wait([self.servo.connection, *listen()], HEARTBEAT_INTERVAL)
         message = self.servo.next_message()
         match message:
-            case ("compiling" | "compiled" | "opening" | "ready") as stage, facts:
+            case ("compiling" | "compiled" | "opening" | "instruction" | "ready") as stage, facts:
                 self.prepared(stage, facts)
                 if stage == "compiled":
                     self.preparing.clear()

@@ -257,6 +257,7 @@ SUBJECTS = (
     Subject("pantograph, emulated", "pantograph", EMULATED),
     Subject("inverse3, emulated", "inverse3", EMULATED),
     Subject("touch, emulated", "touch", EMULATED),
+    Subject("falcon, emulated", "falcon", EMULATED),
     Subject("arm, emulated, text", "arm", (*EMULATED, "device.motors.protocol=text")),
     Subject("arm, emulated, CAN", "arm", (*EMULATED, "device.motors.protocol=can")),
 )

@@ -165,7 +165,7 @@ MAY_WRITE = {
     "devices/faults.py": "a device around another one",
     "devices/virtual/device.py": "its safe output, when it is closed",
     "devices/emulators/pid/firmware.py": "the plant behind an emulated stick",
-    "devices/emulators/inverse3.py": "the plant behind an emulated service",
+    "devices/emulators/handle.py": "the plant behind an emulated device with three axes",
     "devices/emulators/hapi.py": "the plant behind an emulated board",
     "apps/reproduce/blockage.py": "a device around another one, which watches it",
     "examples/choosing_parameters.py": "an example that steps a virtual arm",
@@ -183,6 +183,10 @@ OTHER_WRITES = {
     "devices/arm/motors/native.py": "packets, to the pipes of a drive",
     "devices/arm/motors/odrive.py": "lines, to the serial port of a drive",
     "devices/arm/motors/usb.py": "packets, to a device of pyusb",
+    "devices/emulators/falcon.py": "packets, to a device of pyusb",
+    "devices/falcon/device.py": "packets, to a line",
+    "devices/falcon/guardian.py": "packets, to a port",
+    "devices/falcon/wire.py": "packets, to a line",
 }
 """Files that call a ``write`` with one argument of something else."""
 

@@ -6,7 +6,14 @@ import devices
 from haptics.errors import ConfigurationError
 
 EMULATED = [info.name for info in devices.describe_backends() if info.emulated]
-NOUNS = {"pantograph": "pantograph", "pid-joystick": "stick", "inverse3": "Inverse3", "touch": "Touch", "arm": "arm"}
+NOUNS = {
+    "pantograph": "pantograph",
+    "pid-joystick": "stick",
+    "inverse3": "Inverse3",
+    "touch": "Touch",
+    "falcon": "Falcon",
+    "arm": "arm",
+}
 FAULTS = {name: "motors.unplug@1" if name == "arm" else "unplug@1" for name in NOUNS}
 
 
