@@ -280,6 +280,7 @@ class FalconExchange(Exchange):
         self._sent = self._read = line.now()
         self._silence = self._last_commanded = 0.0
         self._last: tuple[int, ...] = (0, 0, 0)
+        self._sending = threading.Lock()
         self._receiver = threading.Thread(target=self._receive_all, name="replies of the Falcon", daemon=True)
 
     def start(self) -> None:
@@ -306,10 +307,14 @@ class FalconExchange(Exchange):
             self._send(motors)
 
     def _send(self, motors: tuple[int, ...]) -> None:
-        self._sent, self._last = self.line.now(), motors
-        self._open.append(self._sent)
-        self.counters["packets"] += 1
-        self.line.write(wire.encode(motors, (GREEN if any(motors) else BLUE) | HOMING))
+        """Send motor numbers. After a failure that one thread has detected, the other sends no force any more."""
+        with self._sending:
+            if any(motors) and self.lost[0]:
+                return
+            self._sent, self._last = self.line.now(), motors
+            self._open.append(self._sent)
+            self.counters["packets"] += 1
+            self.line.write(wire.encode(motors, (GREEN if any(motors) else BLUE) | HOMING))
 
     def _receive_all(self) -> None:
         """Receive replies until the end or a failure, which is reported to the tick."""

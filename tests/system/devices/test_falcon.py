@@ -125,7 +125,7 @@ def test_fault_ends_the_run_with_its_reason_and_no_force(fault, words, kept):
     unit.faults.set(fault)
     with pytest.raises(DeviceFault, match=f"falcon: .*{words}"):
         exercise(device, 5.0, (1.0, 0.5))
-    assert any(unit.processor.motors) == kept
+    until(lambda: any(unit.processor.motors) == kept, "the force remains", 1.0)
     with pytest.raises(DeviceFault, match=r"the force could not be set to 0 \(.*switch the Falcon off"):
         device.close()
     device.close()
