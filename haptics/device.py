@@ -6,6 +6,7 @@ driver converts from the units of its protocol.
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -76,6 +77,10 @@ class State:
 
 DEAD_MAN_BUTTON = 1
 """Bit of `State.buttons` that is set while the device's dead-man's switch is held."""
+
+
+THERMAL_MARGIN = 0.1
+"""Fraction of the permitted heat of the motors, below it, over which the force is reduced to the continuous force."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +200,24 @@ class DeviceSpec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "channels", checked_channels(self.channels, self.name))
+
+    @property
+    def heating_rate(self) -> float:
+        """Rate at which the heat of the motors follows the squared force [1/s]; 0 without a thermal limit.
+
+        The heat is relative to that of the continuous force ``c``. It follows ``(F / c)^2`` with one time constant,
+        chosen such that the largest force from cold reaches `THERMAL_MARGIN` below 1 after ``full_force_time``.
+        """
+        if self.causality is not Causality.IMPEDANCE or not self.continuous_force or not self.full_force_time:
+            return 0.0
+        share = (1.0 - THERMAL_MARGIN) * (self.continuous_force / self.max_force) ** 2
+        return -math.log1p(-share) / self.full_force_time if share < 1.0 - THERMAL_MARGIN else 0.0
+
+    def time_until_warm(self, force: float) -> float:
+        """Return the time for which cold motors can sustain a constant `force` [N] [s]; may be infinite."""
+        if self.heating_rate == 0.0 or not self.continuous_force or force <= self.continuous_force:
+            return math.inf
+        return -math.log1p(-(1.0 - THERMAL_MARGIN) * (self.continuous_force / force) ** 2) / self.heating_rate
 
 
 _CHANNEL_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")

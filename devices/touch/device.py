@@ -111,7 +111,7 @@ class Touch(PlaneDriver):
     name = NAME
     settings_class: ClassVar[type[TouchSettings]] = TouchSettings
     settings: TouchSettings
-    _link: TouchLink | None = None
+    _exchange: TouchLink | None = None
 
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
         super().__init__(
@@ -130,7 +130,7 @@ class Touch(PlaneDriver):
     @property
     def facts(self) -> dict[str, Any]:
         """Identity and limits of the open device according to the library."""
-        return {} if self._link is None else self._link.facts
+        return {} if self._exchange is None else self._exchange.facts
 
     def _library(self, resources: contextlib.ExitStack) -> str:
         """Return the place of the manufacturer's library; `resources` receives the clean-up."""
@@ -140,7 +140,7 @@ class Touch(PlaneDriver):
         """Open the device with a zero force, check limits and calibration, and switch the motors on."""
         own = self.settings
         library = library_of(OPENHAPTICS.load(self._library(resources), PROTOTYPES))
-        self._link = link = library.open(own.configuration, own, own.reset_encoders)
+        link = library.open(own.configuration, own, own.reset_encoders)
         resources.callback(link.close)
         self._check_limits(link.facts)
         link.calibrate()
@@ -177,7 +177,7 @@ class Touch(PlaneDriver):
             )
 
     def _fault_error(self, fault: int) -> DeviceFault:
-        words = "" if self._link is None else self._link.failure_words()
+        words = "" if self._exchange is None else self._exchange.failure_words()
         if fault == STALLED and not words:
             words = (
                 f"the maker's servo loop has not run for {self.settings.frame_timeout:g} s: check the cable, and that "

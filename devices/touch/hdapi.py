@@ -49,11 +49,15 @@ class Parameter(IntEnum):
     MAX_FORCE = 0x2603
     CONTINUOUS_FORCE = 0x2604
     MOTOR_TEMPERATURE = 0x2605
+    RAMPING_RATE = 0x2608
     FORCE = 0x2700
 
 
 FORCE_OUTPUT = 0x4000
 """Capability of ``hdEnable`` and ``hdDisable``: the motors are on."""
+
+PROTECTIONS = {"force_clamping": 0x4001, "force_ramping": 0x4002, "software_force_limit": 0x4003}
+"""Further capabilities, which the driver leaves as they are."""
 
 
 class Calibration(IntEnum):

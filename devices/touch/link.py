@@ -33,6 +33,7 @@ from devices.touch.hdapi import (
     DEVICE_ERRORS,
     INVALID_HANDLE,
     MAX_PRIORITY,
+    PROTECTIONS,
     Calibration,
     ErrorInfo,
     Parameter,
@@ -52,6 +53,7 @@ _START = 5.0  # timeout of the first frame [s]
 _IN_PLACE = 2.0  # timeout of the calibration of a device that is in its place [s]
 _SLICE = 1e-3
 _REST_FRAMES = 2  # number of consecutive frames with a zero force that confirm it
+_FIRST_FRAMES = 100  # number of frames after which the state of the calibration is known
 
 _RESTS, _HALTED = 1, 2
 """Reasons for a zero force, bits of ``hold``."""
@@ -68,6 +70,7 @@ _NUMBERS = {
     "continuous_force": (Parameter.CONTINUOUS_FORCE, 1),
     "usable_workspace_mm": (Parameter.USABLE_WORKSPACE, 6),
     "motor_temperatures": (Parameter.MOTOR_TEMPERATURE, 6),
+    "ramping_rate": (Parameter.RAMPING_RATE, 1),
 }
 
 _MANUAL = {
@@ -153,7 +156,7 @@ class Library:
             link.scheduled = self.functions.hdScheduleAsynchronous(self._callback, link.place, MAX_PRIORITY)
             _raise_first(self.pop_errors())
             self._links.append(link)
-        if not link.wait_for(lambda record: record["rounds"] >= _REST_FRAMES, _START):
+        if not link.wait_for(lambda record: record["rounds"] >= _FIRST_FRAMES, _START):
             _raise_first(self.close(link))
             raise DeviceOpenError(f"{NAME}: the maker's servo loop did not start within {_START:g} s.")
         return link
@@ -252,6 +255,7 @@ class TouchLink(Link):
             numbers = (ctypes.c_double * size)(*[np.nan] * size)
             library.functions.hdGetDoublev(parameter, numbers)
             facts[name] = [number for number in numbers if np.isfinite(number)]
+        facts |= {name: bool(library.functions.hdIsEnabled(number)) for name, number in PROTECTIONS.items()}
         style = ctypes.c_int()
         library.functions.hdGetIntegerv(Parameter.CALIBRATION_STYLE, ctypes.byref(style))
         facts["calibration_style"] = style.value

@@ -183,8 +183,9 @@ class Advice:
     Attributes
     ----------
     bound : str
-        Name of the bound: ``force``, ``friction``, ``stiffness``, ``damping``, ``settling``, ``presliding``,
-        ``encoder``, ``mass``, ``fall``, ``approximation``, ``wall``, ``wall-corner`` or ``wall-encoder``.
+        Name of the bound: ``force``, ``heat``, ``friction``, ``stiffness``, ``damping``, ``settling``,
+        ``presliding``, ``encoder``, ``mass``, ``fall``, ``approximation``, ``wall``, ``wall-corner`` or
+        ``wall-encoder``.
     severity : Severity
         Exceeded, or close.
     value, limit : float
@@ -243,6 +244,14 @@ def advise(element: Element, spec: DeviceSpec) -> list[Advice]:
                 "a weaker law."
             )
             found.append(Advice("force", Severity.WARNING, level, spec.max_force, text))
+        elif math.isfinite(warm := spec.time_until_warm(level)):
+            sustained = spec.continuous_force or math.inf
+            text = (
+                f"the break-away force is {level:g} N, and the motors of {spec.name} can sustain {sustained:g} N: "
+                f"after {plain(warm)} s of steady sliding the envelope lowers the force; choose a weaker law, or make "
+                "pauses."
+            )
+            found.append(Advice("heat", Severity.NOTE, level, sustained, text))
         if spec.least_friction is not None and level < spec.least_friction:
             text = (
                 f"the break-away force is {level:g} N, and {spec.name} has {plain(spec.least_friction)} N of residual "

@@ -44,7 +44,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from haptics import records
-from haptics.device import Causality, DeviceSpec
+from haptics.device import THERMAL_MARGIN, Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
 from haptics.records import Status
@@ -75,9 +75,6 @@ ROUNDING = 1.0 + 1e-9
 
 SPEED_MARGIN = 0.1
 """Fraction of the speed limit, below it, over which the driving force is reduced to zero."""
-
-THERMAL_MARGIN = 0.1
-"""Fraction of the permitted heat of the motors, below it, over which the force is reduced to the continuous force."""
 
 DEAD_MAN_SWITCHES = ("none", "key", "button")
 """Kinds of dead-man's switches, the least demanding first; see `DeviceSpec`."""
@@ -184,18 +181,6 @@ def limit_norm(x: float, y: float, limit: float) -> tuple[float, float, int]:
         return x, y, 0
     scale = limit / norm
     return x * scale, y * scale, LIMITED
-
-
-def heating_rate(spec: DeviceSpec) -> float:
-    """Return the rate at which the heat of the motors follows the squared force [1/s]; 0 without a thermal limit.
-
-    The heat is relative to that of the continuous force ``c``. It follows ``(F / c)^2`` with one time constant, chosen
-    such that the largest force reaches the margin below 1 after the time in the specification.
-    """
-    if spec.causality is not Causality.IMPEDANCE or not spec.continuous_force or not spec.full_force_time:
-        return 0.0
-    share = (1.0 - THERMAL_MARGIN) * (spec.continuous_force / spec.max_force) ** 2
-    return -math.log1p(-share) / spec.full_force_time if share < 1.0 - THERMAL_MARGIN else 0.0
 
 
 @kernel

@@ -18,7 +18,7 @@ from haptics.elements.kernels import STATE_FIELDS
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.records import Rows
 from haptics.rendering import kernels
-from haptics.rendering.envelope import Limits, heating_rate
+from haptics.rendering.envelope import Limits
 from haptics.rendering.passivity import prepare_passivity
 from haptics.rendering.programs import Motion, Program, SceneElement, parameters_of, write_walls
 from haptics.rendering.walls import NO_REGION
@@ -98,7 +98,7 @@ class Rendering:
         core["max_norm"] = limits.max_speed if admittance else limits.max_force
         core["max_rate"] = limits.max_acceleration if admittance else limits.max_force_rate
         core["workspace_min"], core["workspace_max"] = spec.workspace_min, spec.workspace_max
-        core["heating"] = heating_rate(spec)
+        core["heating"] = spec.heating_rate
         core["continuous_force"], core["largest_force"] = spec.continuous_force or math.inf, spec.max_force
         self._spec, self._limits = spec, limits
         self._walls: tuple[PackedWalls, ...] = (PackedWalls(()),)

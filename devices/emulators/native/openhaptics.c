@@ -40,7 +40,7 @@ enum {
     UPDATE_RATE = 0x2600, NOMINAL_MAX_FORCE = 0x2603, NOMINAL_MAX_CONTINUOUS_FORCE, MOTOR_TEMPERATURE,
     CURRENT_FORCE = 0x2700, LAST_FORCE = 0x2800
 };
-enum { FORCE_OUTPUT = 0x4000, ONE_FRAME_LIMIT = 0x4004 };
+enum { FORCE_OUTPUT = 0x4000, SOFTWARE_FORCE_LIMIT = 0x4003, ONE_FRAME_LIMIT };
 enum { CALIBRATION_OK = 0x5000, CALIBRATION_NEEDS_UPDATE, CALIBRATION_NEEDS_MANUAL_INPUT };
 enum { STYLE_INKWELL = 4 };
 
@@ -143,7 +143,7 @@ HHD hdInitDevice(HDstring name)
     }
     memset(d, 0, sizeof *d);
     d->listed = found[number];
-    d->enabled = 1u << (ONE_FRAME_LIMIT - FORCE_OUTPUT);
+    d->enabled = 1u << (ONE_FRAME_LIMIT - FORCE_OUTPUT) | 1u << (SOFTWARE_FORCE_LIMIT - FORCE_OUTPUT);
     const enum link_error error = link_open(&d->link, &d->listed);
     HDerror code = SUCCESS;
     if (error != LINK_OK)
@@ -251,7 +251,8 @@ static HDerror force_error(const struct device *d, double size)
 {
     if (faulty(d, FAULT_WARM_MOTORS))
         return WARM_MOTORS;
-    if (faulty(d, FAULT_MAX_FORCE) || size > MAX_FORCE * (1.0 + 1e-9))
+    if (faulty(d, FAULT_MAX_FORCE) ||
+        (size > MAX_FORCE * (1.0 + 1e-9) && d->enabled >> (SOFTWARE_FORCE_LIMIT - FORCE_OUTPUT) & 1u))
         return EXCEEDED_MAX_FORCE;
     if (faulty(d, FAULT_FORCE_IMPULSE))
         return EXCEEDED_MAX_FORCE_IMPULSE;

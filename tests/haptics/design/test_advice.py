@@ -46,6 +46,16 @@ def test_friction_below_that_of_the_device_is_a_warning():
         assert "friction" not in advice_on(model_c(300.0, force=level), rough)
 
 
+def test_friction_beyond_the_continuous_force_has_a_note_with_the_time_that_remains():
+    motors = replace(JOYSTICK, continuous_force=2.0, full_force_time=5.0)
+    advice = advice_on(model_c(4500.0), motors)["heat"]
+    assert (advice.severity, advice.value, advice.limit) == (Severity.NOTE, 4.0, 2.0)
+    # full force, 10 N, lasts 5 s and heats (10/4)^2 times as much
+    remaining = 5.0 * math.log(1.0 - 0.9 * 0.25) / math.log(1.0 - 0.9 * 0.04)
+    assert f"after {remaining:.3g} s of steady sliding the envelope lowers the force" in advice.text
+    assert "heat" not in advice_on(model_c(4500.0, force=2.0), motors) | advice_on(model_c(4500.0), JOYSTICK)
+
+
 def model_c(stiffness, damping=10.0, force=4.0):
     return MasslessImpedance(Coulomb(force), stiffness, damping)
 

@@ -34,6 +34,11 @@ def rig():
         yield rig
 
 
+@pytest.fixture(autouse=True)
+def known_calibration(monkeypatch):
+    monkeypatch.setattr("devices.touch.link._FIRST_FRAMES", 2)
+
+
 @pytest.fixture
 def far(rig):
     far = rig.far("left")
@@ -67,6 +72,7 @@ def test_force_and_position_are_those_of_the_plane_and_the_third_axis_is_held(ri
         assert hold == pytest.approx(0.3, abs=0.05), "what the resting hand pushes down"
         assert 0.0 < temperature < 1.0
         assert device.facts["serial"] == "left" and device.facts["max_force"] == [3.3]
+        assert device.facts["software_force_limit"] is True
         device.compensate(0.0)
         exercise(device, 0.02, (1.0, -0.5))
         assert far.log()[-1]["applied"][1] == 0.0, "the height is free during the safe output"
