@@ -104,8 +104,9 @@ def test_force_settings_are_those_of_the_isotropic_laws():
 @pytest.mark.parametrize("name", LAW_NAMES)
 def test_leading_numbers_of_a_law_are_its_forces(name):
     """Scenes scale them by textures and normal forces."""
-    defaults = law_defaults(name, Causality.IMPEDANCE)
-    law = make_law({"name": name, **defaults, **({"viscosity": 0.0} if "viscosity" in defaults else {})})
+    units = {field.name: field.metadata["unit"] for field in fields(LAW_CLASSES[name])}
+    without = {name: 0.0 for name, unit in units.items() if unit not in ("N", "m/s", "rad")}  # no viscosity
+    law = make_law({"name": name, **law_defaults(name, Causality.IMPEDANCE), **without})
     scaled, velocity, single, double = law.record, np.array([[0.05, 0.08]]), np.empty((1, 2)), np.empty((1, 2))
     scaled["numbers"][0, : law.forces] *= 2.0
     plane_forces(law.record, velocity, 0.0, single)

@@ -1,10 +1,21 @@
-"""Structure of the packages: no module imports itself through others, also not inside functions."""
+"""Structure of the packages: no circular imports, also not inside functions; drivers apart from emulators."""
 
 import graphlib
+import tomllib
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
+
 PACKAGES = ("haptics", "devices", "calibration", "apps")
+
+
+def test_every_package_of_a_driver_is_kept_apart_from_emulators():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (contract,) = (one for one in contracts if one["name"].startswith("Drivers know nothing of emulators"))
+    packages = {f"devices.{file.parent.name}" for file in (ROOT / "devices").glob("*/__init__.py")}
+    assert set(contract["source_modules"]) == packages - set(contract["forbidden_modules"])
 
 
 def test_modules_have_no_circular_imports():
