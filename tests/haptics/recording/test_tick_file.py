@@ -281,7 +281,10 @@ def test_missing_columns_are_neutral_and_others_unchanged(absent):
     assert rows["tick"].tolist() == [7, 7, 7]
 
 
-@pytest.mark.parametrize(("version", "lacking"), [(1, []), (2, []), (3, sorted(FORMATS))])
+SINCE_3 = sorted(name for name, since in FORMATS.items() if since == 3)
+
+
+@pytest.mark.parametrize(("version", "lacking"), [(2, []), (3, SINCE_3), (99, sorted(FORMATS))])
 def test_missing_columns_depend_on_the_format(version, lacking):
     names = [name for name in COLUMN_TYPES.names or () if name not in FORMATS]
     assert sorted(missing_columns(names, version)) == lacking
