@@ -9,7 +9,6 @@ import subprocess
 import time
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
 
 import numpy as np
 import pytest
@@ -166,24 +165,31 @@ def test_scene_changed_during_the_run_is_displayed(screen, tmp_path, monkeypatch
     service.fronts.add(start_stage("dark"))
     assert service.fronts.await_key(60.0, lambda: False)
     window = screen.window("haptics: stage")
-    shots: list[Any] = []
-    running, seen, changed = Event(), Event(), Event()
+    place = Plane(layout().plane, session.started["workspace"]).to_window(0.01, 0.065)
+    seen: list[str] = []
+    running, changed = Event(), Event()
 
     def watch():  # in a thread: the heartbeat of the session must not wait for it
-        for ready in (running, changed):
+        for ready, material, is_drawn in (
+            (running, "wood", lambda red, _, blue: red - blue > 40.0),
+            (changed, "rubber", lambda red, _, blue: abs(red - blue) < 15.0),
+        ):
             ready.wait(60.0)
-            time.sleep(1.5)
-            shots.append(screen.shot(window))
-            seen.set()
+            end = time.monotonic() + 30.0
+            while time.monotonic() < end:
+                if is_drawn(*near(screen.shot(window), place, 6).astype(float).mean(axis=0)):
+                    seen.append(material)
+                    break
+                time.sleep(0.1)
 
     def attend():
         service.run_periodic_tasks()
         if session.servo.trace.count:
             running.set()
-        if seen.is_set() and not changed.is_set():
+        if seen and not changed.is_set():
             session.configure({"scene": "border"})
             changed.set()
-        if len(shots) == 2:
+        if not watcher.is_alive():
             session.stop()
 
     watcher = Thread(target=watch, daemon=True)
@@ -195,10 +201,7 @@ def test_scene_changed_during_the_run_is_displayed(screen, tmp_path, monkeypatch
         service.fronts.close()
     watcher.join(60.0)
     assert outcome.reason == "stopped", outcome.fault
-    place = Plane(layout().plane, session.started["workspace"]).to_window(0.01, 0.065)
-    before, after = (near(shot, place, 6).astype(float).mean(axis=0) for shot in shots)
-    assert before[0] - before[2] > 40.0, "wood"
-    assert abs(after[0] - after[2]) < 15.0, "rubber"
+    assert seen == ["wood", "rubber"]
 
 
 def released(recording):
