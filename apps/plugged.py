@@ -16,6 +16,8 @@ from apps.doctor.usb import Plugged, openable, plugged
 from devices import BACKENDS
 from devices.arm import ODRIVES
 from devices.common.bus import GROUP, RULES_FILE, Node, device_rules, setting
+from devices.forcedimension.library import LIBRARY as FORCE_DIMENSION_SDK
+from devices.forcedimension.library import NAME as FORCE_DIMENSION
 from devices.inverse3.service import PORT
 from haptics.errors import DeviceOpenError
 
@@ -32,6 +34,7 @@ _NEEDED = {
     "touch": "no Touch is plugged in at USB; one on Ethernet or FireWire cannot be seen here",
     FALCON: "no Falcon is plugged in",
     ARM: "no ODrive is plugged in",
+    FORCE_DIMENSION: "no Force Dimension device is plugged in",
 }
 """Message per backend if the required hardware is missing.
 
@@ -228,6 +231,8 @@ def _board(one: Plugged) -> Found:
     elif closed:
         refused = f"it may not be opened ({', '.join(closed)}: permission denied)"
         missing = (f"{refused}. Put these lines into {RULES_FILE}:\n{rules}\n{APPLY}",)
+    elif one.family.backend == FORCE_DIMENSION and (lacking := FORCE_DIMENSION_SDK.missing()):
+        missing = (lacking,)
     else:
         missing = ()
     running = ""
@@ -235,6 +240,8 @@ def _board(one: Plugged) -> Found:
         running = _RUNNING_ARM.format(program(), "")
     elif one.family.backend == FALCON:
         running = f"{program()} run --device {FALCON} --model C --set device.firmware=FILE   # docs/falcon.md"
+    elif one.family.backend == FORCE_DIMENSION:
+        running = f"{program()} run --device {FORCE_DIMENSION} --model C   # docs/force_dimension.md"
     return Found(
         one.family.backend,
         one.family.title,

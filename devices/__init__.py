@@ -102,6 +102,13 @@ _KNOWN = (
         emulated="devices.emulated.inverse3:EmulatedInverse3",
     ),
     BackendInfo(
+        "forcedimension",
+        Causality.IMPEDANCE,
+        "Force Dimension omega, delta, sigma or lambda in a plane, through the maker's SDK",
+        "devices.forcedimension.device:ForceDimension",
+        emulated="devices.emulated.forcedimension:EmulatedForceDimension",
+    ),
+    BackendInfo(
         "touch",
         Causality.IMPEDANCE,
         "3D Systems Touch or Phantom in a plane, through the maker's OpenHaptics library",

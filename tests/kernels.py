@@ -41,7 +41,8 @@ def _session(device, model, *more):
 
 def _impedance():
     in_python = ["--fault", "nan@60"]  # never happens, but makes the driver use its Python methods
-    devices, emulated = ("pid-joystick", "pantograph", "inverse3", "touch"), ["--set", "device.emulated=true"]
+    devices = ("pid-joystick", "pantograph", "inverse3", "forcedimension", "touch")
+    emulated = ["--set", "device.emulated=true"]
     drivers = [_session(device, "C", *emulated, *more) for device in devices for more in ([], in_python)]
     _commands(_session("virtual-joystick", "C"), *drivers, ["conformance", "--quick", "--element", "C"])
 

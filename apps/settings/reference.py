@@ -19,9 +19,11 @@ from devices.arm.device import ArmSettings as RealArmSettings
 from devices.arm.motors.settings import OdriveSettings
 from devices.arm.servo.settings import ServoSettings
 from devices.emulated.falcon import EmulatedFalconSettings
+from devices.emulated.forcedimension import EmulatedForceDimensionSettings
 from devices.emulated.joystick import EmulatedStickSettings
 from devices.emulated.settings import EmulationSettings
 from devices.falcon.device import FalconSettings
+from devices.forcedimension.device import ForceDimensionSettings
 from devices.inverse3.device import Inverse3Settings
 from devices.joystick.device import StickSettings
 from devices.pantograph.device import PantographSettings
@@ -145,19 +147,20 @@ def _devices() -> Iterator[str]:
     yield _section("device", "`pid-joystick`", StickSettings, "See [Joysticks](joysticks.md).")
     yield _section("device", "`pantograph`", PantographSettings, "See [The pantograph](pantograph.md).")
     yield _section("device", "`inverse3`", Inverse3Settings, "See [The Inverse3](inverse3.md).")
+    page = "See [Force Dimension devices](force_dimension.md)."
+    yield _section("device", "`forcedimension`", ForceDimensionSettings, page)
     yield _section("device", "`touch`", TouchSettings, "See [Laboratory devices](lab_devices.md).")
     yield _section("device", "`falcon`", FalconSettings, "See [The Falcon](falcon.md).")
     yield _section("device", "`arm`", RealArmSettings, "See [The arm](arm.md).")
-    yield _section(
-        "device",
-        "Emulated `pid-joystick`, `pantograph`, `inverse3`, `touch`, `falcon`, `arm`",
-        EmulationSettings,
-        _EMULATION,
-    )
-    common = {field.name for cls in (EmulationSettings, StickSettings) for field in dataclasses.fields(cls)}
-    yield _section("device", "Emulated `pid-joystick` only", EmulatedStickSettings, leave_out=common)
-    own = {field.name for cls in (EmulationSettings, FalconSettings) for field in dataclasses.fields(cls)}
-    yield _section("device", "Emulated `falcon` only", EmulatedFalconSettings, leave_out=own)
+    names = "Emulated `pid-joystick`, `pantograph`, `inverse3`, `forcedimension`, `touch`, `falcon`, `arm`"
+    yield _section("device", names, EmulationSettings, _EMULATION)
+    for name, emulated, own in (
+        ("pid-joystick", EmulatedStickSettings, StickSettings),
+        ("forcedimension", EmulatedForceDimensionSettings, ForceDimensionSettings),
+        ("falcon", EmulatedFalconSettings, FalconSettings),
+    ):
+        common = {field.name for cls in (EmulationSettings, own) for field in dataclasses.fields(cls)}
+        yield _section("device", f"Emulated `{name}` only", emulated, leave_out=common)
     yield _section("device.motors", "Motors of `arm`", OdriveSettings)
     for name, (sensor, _) in SENSORS.items():
         yield _section("device.sensor", f'Force sensor of `arm`, `device.sensor.name = "{name}"`', sensor)

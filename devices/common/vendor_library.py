@@ -15,6 +15,7 @@ import re
 import struct
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from ctypes.util import find_library
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,18 @@ class VendorLibrary:
                     return found
         return next((path for folder in _USUAL for path in self._files_of(Path(folder).expanduser())), None)
 
+    def missing(self) -> str:
+        """Return why the library is not found without a setting; empty if it is. It is not loaded."""
+        try:
+            if self.find() or any(find_library(name.removeprefix("lib").removesuffix(".so")) for name in self.files):
+                return ""
+        except ConfigurationError as error:
+            return str(error)
+        return (
+            f"the {self.title} is not installed, or not found: install it from its maker, and set device.library or "
+            f"{self.variables[0]} to its folder"
+        )
+
     def load(self, setting: str, symbols: Symbols, optional: Symbols | None = None) -> Any:
         """Load the library and declare its functions.
 
@@ -129,8 +142,7 @@ class VendorLibrary:
                 reason = str(error)
         if library is None and path is None:
             raise DeviceNotFoundError(
-                f"{self.backend}: the {self.title} is not installed, or not found: install it from its maker, and set "
-                f"device.library or {self.variables[0]} to its folder. Or do without a device: device.emulated=true."
+                f"{self.backend}: {self.missing()}. Or do without a device: device.emulated=true."
             )
         if library is None:
             raise DeviceOpenError(f"{self.backend}: {path} cannot be loaded: {_remedied(reason, str(path))}")

@@ -57,7 +57,7 @@ struct device {
     /* state */
     int64_t switched;                 /* faults that are switched by hand */
     double began, origin;             /* start of the hand, and time of the first force [s]; 0 before */
-    int64_t tick, forces_on, braking, homed, cause, past_faults, hosts, transfers;
+    int64_t tick, forces_on, braking, homed, cause, past_faults, connected, transfers;
     double watchdog, speed_limit, renewed; /* [s], [m/s], time of the last force [s] */
     double height, rise;
     double commanded[3], applied[3];
@@ -282,12 +282,13 @@ void serve(struct device *d, int listener, int until)
         if (host >= 0 && files[2].revents && !answer(d, host)) {
             close(host);
             host = -1;
+            d->connected = 0;
         }
         if (files[1].revents & POLLIN) {
             int caller = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
             if (greet(d, caller, host >= 0)) {
                 host = caller;
-                d->hosts++;
+                d->connected = 1;
                 d->origin = 0.0; /* the times of faults count from the first force of every host */
             }
         }
@@ -295,6 +296,7 @@ void serve(struct device *d, int listener, int until)
         if (host >= 0 && (uint64_t)d->past_faults & (uint64_t)d->unplugging) {
             close(host);
             host = -1;
+            d->connected = 0;
         }
     }
     if (host >= 0)

@@ -47,7 +47,7 @@ DEVICE = np.dtype(
         *fields("<i8", "watchdog_cause speed_cause unplugging mute homed_at_first"),
         ("switched", "<i8"),
         *fields("<f8", "began origin"),
-        *fields("<i8", "tick forces_on braking homed cause past_faults hosts transfers"),
+        *fields("<i8", "tick forces_on braking homed cause past_faults connected transfers"),
         *fields("<f8", "watchdog speed_limit renewed height rise"),
         *fields("<f8", "commanded applied", 3),
         ("logged", "<i8"),

@@ -334,14 +334,18 @@ int dhdSetForce(double x, double y, double z, char id)
         for (int i = 0; i < 3; i++)
             force[i] = scale * force[i] - (d->gravity ? d->link.state.weight[i] : 0.0);
         size = sqrt(force[0] * force[0] + force[1] * force[1] + force[2] * force[2]);
-        const uint64_t faults = d->link.state.faults;
+        uint64_t faults = d->link.state.faults;
         const bool saturated = size > MOTOR_FORCE || has_fault(faults, FAULT_SATURATED);
         for (int i = 0; i < 3 && saturated; i++)
             force[i] *= size > MOTOR_FORCE ? MOTOR_FORCE / size : 0.5;
         memcpy(d->force, force, sizeof force);
-        if (has_fault(faults, FAULT_FORCE_ERROR))
-            result = result_of(link_read(&d->link)) < 0 ? -1 : failed(ERROR_COM); /* the command is lost */
-        else
+        if (has_fault(faults, FAULT_FORCE_ERROR)) {
+            result = result_of(link_read(&d->link));
+            faults = d->link.state.faults; /* the fault may be over */
+        }
+        if (result == 0 && has_fault(faults, FAULT_FORCE_ERROR))
+            result = failed(ERROR_COM); /* the command is lost */
+        else if (result == 0)
             result = result_of(link_force(&d->link, force));
         if (result == 0 && saturated)
             result = MOTOR_SATURATED;

@@ -10,6 +10,7 @@ NOUNS = {
     "pantograph": "pantograph",
     "pid-joystick": "stick",
     "inverse3": "Inverse3",
+    "forcedimension": "Force Dimension device",
     "touch": "Touch",
     "falcon": "Falcon",
     "arm": "arm",

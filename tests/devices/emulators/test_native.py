@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import struct
-import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from devices.emulators.forcedimension import MAKER
 from devices.emulators.native import compiler
-from devices.emulators.native.far_end import SAG, Body, FarEnd, devices_of
+from devices.emulators.native.far_end import SAG, Body
 from haptics.errors import ConfigurationError, DeviceOpenError
 from haptics.jit import COMPILED
+from tests.devices.emulators.far_ends import resting, served
 
 pytestmark = pytest.mark.skipif(not (compiler.find_compiler() and COMPILED), reason="no C compiler, or no numba")
 
@@ -26,43 +24,15 @@ FORCES, BRAKES, WATCHDOG, SPEED_LIMIT, HOMED = range(5)
 STATE = struct.Struct("=6iQ7d")
 
 
-class Devices:
-    """Served devices: path of their library, new hosts, and the views from outside."""
-
-    def __init__(self, library, resources):
-        self.library, self._resources = library, resources
-
-    def host(self, name="1"):
-        return self._resources.enter_context(contextlib.closing(Host(Path(self.library).parent / name)))
-
-    def far(self, name=""):
-        return FarEnd(self.library, MAKER, name)
-
-
-@contextlib.contextmanager
-def served(*bodies, faults=()):
-    """Serve devices in threads of this process."""
-    until, end = os.pipe()
-    with devices_of(MAKER, bodies, faults, until=until) as (library, serve), contextlib.ExitStack() as hosts:
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield Devices(library, hosts)
-        finally:
-            os.close(end)
-            thread.join()
-            os.close(until)
-
-
 class Host:
     """Client of a device, written from the header."""
 
-    def __init__(self, place):
+    def __init__(self, devices, name="1"):
         self.line = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.line.settimeout(5.0)
         self.close = self.line.close
         try:
-            self.line.connect(str(place))
+            self.line.connect(str(devices.folder / name))
             self.receive()
         except BaseException:
             self.close()
@@ -85,10 +55,11 @@ class Host:
         self.transfer(SET, FORCES, 1.0)
 
 
-def resting(point=(0.0, 0.0), **changes):
-    hand = {"name": "minimum-jerk", "points": [list(point)] * 2, "rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0,
-            "tremor": 0.0}  # fmt: skip
-    return Body("1", hand=hand, **changes)
+@pytest.fixture
+def host_of():
+    """Connect hosts, which are closed at the end of the test."""
+    with contextlib.ExitStack() as hosts:
+        yield lambda *where: hosts.enter_context(contextlib.closing(Host(*where)))
 
 
 def test_sources_are_compiled_once_and_again_after_a_change(monkeypatch, tmp_path):
@@ -115,11 +86,11 @@ def test_missing_compiler_is_said(monkeypatch):
         compiler.compiled(("far_end.c",))
 
 
-def test_force_moves_the_handle_along_the_axes_of_its_plane():
+def test_force_moves_the_handle_along_the_axes_of_its_plane(host_of):
     # the plane of the device's y and z; the normal is x
     body = resting(axes=(0, 1, 0, 0, 0, 1, 1, 0, 0), middle=(0.1, 0.2, 0.3), mass=0.1)
-    with served(body) as devices:
-        host = devices.host()
+    with served(MAKER, body) as devices:
+        host = host_of(devices)
         host.arm()
         for _ in range(100):
             host.transfer(FORCE, force=(SAG, 2.0, -1.0))
@@ -135,9 +106,9 @@ def test_force_moves_the_handle_along_the_axes_of_its_plane():
         assert host.position[0] < sunk - 5e-4
 
 
-def test_watchdog_switches_off_at_its_exact_time_and_for_its_cause():
-    with served(resting(brake=0.0)) as devices:
-        host, far = devices.host(), devices.far()
+def test_watchdog_switches_off_at_its_exact_time_and_for_its_cause(host_of):
+    with served(MAKER, resting(brake=0.0)) as devices:
+        host, far = host_of(devices), devices.far()
         host.arm(watchdog=0.2)
         host.transfer(FORCE, force=(1.0, 0.0, 0.0))
         time.sleep(0.3)  # without a further command
@@ -151,9 +122,9 @@ def test_watchdog_switches_off_at_its_exact_time_and_for_its_cause():
         assert host.cause == 0 and host.forces_on and not host.braking
 
 
-def test_speed_limit_and_faults_switch_off():
-    with served(resting((0.03, 0.0), mass=0.05)) as devices:
-        host, far = devices.host(), devices.far()
+def test_speed_limit_and_faults_switch_off(host_of):
+    with served(MAKER, resting((0.03, 0.0), mass=0.05)) as devices:
+        host, far = host_of(devices), devices.far()
         host.transfer(SET, SPEED_LIMIT, 0.3)
         host.arm()
         for _ in range(50):
@@ -170,10 +141,10 @@ def test_speed_limit_and_faults_switch_off():
         far.clear()
 
 
-def test_faults_by_time_count_from_the_first_force_of_every_host():
-    with served(resting(), faults=["delay-20ms@0.05+0.05", "unplug@0.15+0.2"]) as devices:
+def test_faults_by_time_count_from_the_first_force_of_every_host(host_of):
+    with served(MAKER, resting(), faults=["delay-20ms@0.05+0.05", "unplug@0.15+0.2"]) as devices:
         for _ in range(2):
-            host = devices.host()
+            host = host_of(devices)
             host.arm()
             start = time.monotonic()
             took = {}
@@ -186,23 +157,23 @@ def test_faults_by_time_count_from_the_first_force_of_every_host():
             late = [sent for sent, length in took.items() if length > 0.019]
             assert 0.04 < min(late) and 0.1 < max(took)
             with pytest.raises((EOFError, ConnectionError)):
-                devices.host()
+                host_of(devices)
             time.sleep(0.25)
 
 
-def test_second_host_is_refused_and_a_dead_one_makes_room():
-    with served(resting()) as devices:
-        first = devices.host()
-        second = devices.host()
+def test_second_host_is_refused_and_a_dead_one_makes_room(host_of):
+    with served(MAKER, resting()) as devices:
+        first = host_of(devices)
+        second = host_of(devices)
         assert second.busy and not first.busy
         first.close()
-        while devices.host().busy:
+        while host_of(devices).busy:
             time.sleep(0.01)
 
 
-def test_devices_have_their_own_state_and_reference():
-    with served(resting(), Body("2", homed=False, weight=(0.0, 0.0, -1.0))) as devices:
-        one, other = devices.host(), devices.host("2")
+def test_devices_have_their_own_state_and_reference(host_of):
+    with served(MAKER, resting(), Body("2", homed=False, weight=(0.0, 0.0, -1.0))) as devices:
+        one, other = host_of(devices), host_of(devices, "2")
         assert one.homed and not other.homed and other.weight[2] == -1.0
         wrong = other.position
         other.transfer(SET, HOMED, 1.0)
@@ -211,5 +182,5 @@ def test_devices_have_their_own_state_and_reference():
 
 
 def test_hand_in_python_is_refused():
-    with pytest.raises(ConfigurationError), served(Body("1", hand={"name": "nobody"})):
+    with pytest.raises(ConfigurationError), served(MAKER, Body("1", hand={"name": "nobody"})):
         pass

@@ -1,0 +1,88 @@
+"""Exchange of forces for positions with one device."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from devices.common.exchange import Exchange, ExchangeSettings
+from devices.forcedimension.library import MOTOR_SATURATED, TIMEGUARD, Sdk, SdkError, trouble
+
+STATUS_PERIOD = 0.01
+"""Time between two requests of the status [s]; the forces are off already when it states so."""
+
+_NONE = (0.0, 0.0, 0.0)
+
+
+class DeviceExchange(Exchange):
+    """Exchange of forces along the device's axes [N] for positions.
+
+    A sample consists of the position [m] and the maker's estimate of the velocity [m/s] along the device's axes, the
+    buttons, the numbers of skipped readings and of saturated forces, and the rate of the communication [Hz]. The time
+    of a sample is the time before its reading. A reading that the library skipped has the time of the one before.
+
+    Parameters
+    ----------
+    sdk : Sdk
+        Open device.
+    settings : ExchangeSettings
+        Settings of the exchange.
+    """
+
+    noun = "device"
+    remedy = (
+        "the device switches its forces off by itself when commands cease: let go of the handle, and switch the device "
+        "off if it still pushes"
+    )
+    sample_size, command_size = 10, 3
+
+    def __init__(self, sdk: Sdk, settings: ExchangeSettings) -> None:
+        super().__init__(settings)
+        self._sdk = sdk
+        self._skipped = self._saturated = 0
+        self._rate, self._read, self._asked = 0.0, 0.0, 0.0
+
+    def exchange(self, now: float, command: tuple[float, ...]) -> tuple[float, ...]:
+        """Send a force, read the position, and check the status if due."""
+        sdk = self._sdk
+        self._saturated += sdk.call("dhdSetForce", *command) == MOTOR_SATURATED
+        before = time.perf_counter()
+        result, position = sdk.vector("dhdGetPosition")
+        if result == TIMEGUARD:
+            self._skipped += 1
+        else:
+            self._read = before
+        _, velocity = sdk.vector("dhdGetLinearVelocity")
+        buttons = sdk.library.dhdGetButtonMask(sdk.device)
+        if before - self._asked >= STATUS_PERIOD:
+            self._asked = before
+            self._rate = 1e3 * sdk.library.dhdGetComFreq(sdk.device)
+            reason = trouble(sdk.status())
+            if reason:
+                raise SdkError(reason)
+        return self._read, *position, *velocity, buttons, self._skipped, self._saturated, self._rate
+
+    def come_to_rest(self) -> bool:
+        """Send a zero force, switch the forces off and let the motors brake; return True if all was confirmed.
+
+        Every call is tried, also after an error.
+
+        Raises
+        ------
+        SdkError
+            The first error.
+        """
+        errors: list[SdkError] = []
+        calls: tuple[Callable[[], int], ...] = (
+            lambda: self._sdk.call("dhdSetForce", *_NONE),
+            lambda: self._sdk.call("dhdEnableForce", False),
+            lambda: self._sdk.call("dhdSetBrakes", True),
+        )
+        for call in calls:
+            try:
+                call()
+            except SdkError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        return True
