@@ -251,12 +251,8 @@ def address_of_part(function: Callable[..., None], dtype: np.dtype[Any]) -> int:
     """
     if (function, dtype) not in _PARTS:
         if COMPILED:  # compile the Python function of the kernel as a C function of a pointer and two numbers
-            own = cast(Any, function).py_func
-            part = FunctionType(own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__)
-            part.__qualname__ = f"{own.__qualname__}.part"  # separate cache entry: the kernel may be called elsewhere
             signature = types.void(numba.from_dtype(dtype), types.float64, types.float64)
-            compiled = _compile_callback(part, signature, nopython=True, nogil=True, error_model="numpy")
-            _PARTS[function, dtype] = compiled
+            _PARTS[function, dtype] = _compile_kernel(function, "part", signature)
         else:
             _interpreted_parts.append((function, dtype))
             _PARTS[function, dtype] = len(_interpreted_parts), function  # address 0 is reserved for "no part"
@@ -276,10 +272,15 @@ def compile_callback(function: Callable[[int], int]) -> tuple[int, object]:
     if not COMPILED:
         callback = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_void_p)(function)
         return int(ctypes.cast(callback, ctypes.c_void_p).value or 0), callback
+    return _compile_kernel(function, "callback", types.uint32(types.int64))
+
+
+def _compile_kernel(function: Callable[..., Any], use: str, signature: Any) -> tuple[int, object]:
+    """Compile a kernel as a C function, with a separate cache entry because it may be called elsewhere too."""
     own = cast(Any, function).py_func
-    compiled = FunctionType(own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__)
-    compiled.__qualname__ = f"{own.__qualname__}.callback"  # separate cache entry: the kernel may be called elsewhere
-    return _compile_callback(compiled, types.uint32(types.int64), nopython=True, nogil=True, error_model="numpy")
+    copy = FunctionType(own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__)
+    copy.__qualname__ = f"{own.__qualname__}.{use}"
+    return _compile_callback(copy, signature, nopython=True, nogil=True, error_model="numpy")
 
 
 @kernel

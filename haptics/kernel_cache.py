@@ -361,8 +361,8 @@ class KernelCache(NullCache):  # type: ignore[misc]
         _TURNS.leave(self._folder, self._place)
 
 
-def prune(folder: Path, limit: int = _MAX_BYTES) -> None:
-    """Remove the least recently used files until `folder` holds at most `limit` bytes."""
+def prune(folder: Path) -> None:
+    """Remove the least recently used files until `folder` holds at most `_MAX_BYTES`."""
     files = []
     for path in folder.rglob("*.nb[ic]"):
         with contextlib.suppress(OSError):
@@ -370,7 +370,7 @@ def prune(folder: Path, limit: int = _MAX_BYTES) -> None:
             files.append((about.st_mtime, about.st_size, path))
     total = sum(size for _, size, _ in files)
     for _, size, path in sorted(files):
-        if total <= limit:
+        if total <= _MAX_BYTES:
             return
         with contextlib.suppress(OSError):
             path.unlink()

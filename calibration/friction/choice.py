@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +24,8 @@ _APART, _SLOW = 0.5, 0.01
 
 The speed is relative to the top speed.
 """
+_FOLDS = 5
+"""Number of blocks of a single recording."""
 _FEWEST, _ERRORS = 2, 2.0
 """Minimum number of parts for a comparison, and number of standard errors attributed to chance."""
 _COMPARED = 30_000
@@ -100,7 +102,6 @@ def choose_model(
     recordings: Sequence[Samples],
     models: Sequence[str] | None = None,
     settings: FitSettings = _DEFAULTS,
-    folds: int = 5,
 ) -> Choice:
     """Choose the simplest model whose cross-validated error is about as low as the lowest.
 
@@ -113,14 +114,12 @@ def choose_model(
     Parameters
     ----------
     recordings : sequence of Samples
-        Recordings of the same joint. Each is predicted from the others; a single one is divided into blocks.
+        Recordings of the same joint. Each is predicted from the others; a single one is divided into five blocks.
     models : sequence of str, optional
         Names of `MODELS`. Of two models with the same number of parameters the earlier one counts as simpler. By
         default `STATIC_MODELS`, and extensions of the best of them by presliding and harmonics if the recordings permit
         them. Unbounded fits are not extended, and models with negative levels or viscosities are skipped.
     settings : FitSettings
-    folds : int
-        Number of blocks of a single recording.
 
     Raises
     ------
@@ -129,7 +128,7 @@ def choose_model(
     """
     if not recordings or (models is not None and not models):
         raise ConfigurationError("a choice needs at least one recording and one model")
-    comparison = _Comparison(recordings, settings, folds)
+    comparison = _Comparison(recordings, settings)
     names = list(STATIC_MODELS) if models is None else list(models)
     if len(names) > 1 and len(comparison.parts) < _FEWEST:
         raise ConfigurationError("too little motion in both directions to choose a model by cross-validation: name one")
@@ -194,15 +193,27 @@ def _extrapolates(fit: FrictionFit) -> bool:
 
 
 class _Comparison:
-    """Squared test errors of models in cross-validation."""
+    """Squared test errors of models in cross-validation.
 
-    def __init__(self, recordings: Sequence[Samples], settings: FitSettings, folds: int) -> None:
+    Each of the `parts` consists of the training samples, a test recording, and the indices of its test samples.
+    """
+
+    def __init__(self, recordings: Sequence[Samples], settings: FitSettings) -> None:
         self.whole, self.settings = joined(recordings), settings
         self.own_offsets = len(recordings) > 1 and not settings.common_offset
         every = -(-sum(len(one.time) for one in recordings) // _COMPARED)
         if every > 1:
             recordings = [one.part(np.arange(0, len(one.time), every)) for one in recordings]
-        self.parts = [part for part in _parts(recordings, folds) if len(part[2]) and part[0].shows_law]
+        self.parts: list[tuple[Samples, Samples, NDArray[np.intp]]] = []
+        for number, one in enumerate(recordings):
+            moving = np.flatnonzero(one.faster_than(_SLOW * float(np.abs(one.velocity).max())))
+            if len(recordings) > 1:
+                pairs = [(joined([*recordings[:number], *recordings[number + 1 :]]), moving)]
+            else:
+                gap = round(_APART * (len(one.time) - 1) / float(one.time[-1] - one.time[0]))
+                folds = blocks(len(one.time), _FOLDS, gap)
+                pairs = [(one.part(fitted), np.intersect1d(judged, moving)) for fitted, judged in folds]
+            self.parts += [(fitted, one, judged) for fitted, judged in pairs if len(judged) and fitted.shows_law]
         sizes = [judged.friction[part] ** 2 for _, judged, part in self.parts]
         self.size = float(np.mean(np.concatenate(sizes))) if sizes else math.nan
         self.squares: dict[str, Array] = {}
@@ -305,15 +316,3 @@ class _Comparison:
 
         names = self.squares
         return tuple(Candidate(name, named_model(name).freedom, self.score(name), reason(name)) for name in names)
-
-
-def _parts(recordings: Sequence[Samples], folds: int) -> Iterator[tuple[Samples, Samples, NDArray[np.intp]]]:
-    """Yield training samples, a test recording, and the indices of its test samples."""
-    for number, one in enumerate(recordings):
-        moving = np.flatnonzero(one.faster_than(_SLOW * float(np.abs(one.velocity).max())))
-        if len(recordings) > 1:
-            yield joined([*recordings[:number], *recordings[number + 1 :]]), one, moving
-            continue
-        gap = round(_APART * (len(one.time) - 1) / float(one.time[-1] - one.time[0]))
-        for fitted, judged in blocks(len(one.time), folds, gap):
-            yield one.part(fitted), one, np.intersect1d(judged, moving)

@@ -25,15 +25,15 @@ from calibration.psychometric.posterior import LAPSES, RatePrior
 from haptics.errors import ConfigurationError
 
 
-def pse(fit: PsychometricFit, probability: float = USUAL_PROBABILITY, kind: Kind = "median") -> Estimate:
+def pse(fit: PsychometricFit, probability: float = USUAL_PROBABILITY) -> Estimate:
     """Return the point of subjective equality, where half of the responses are "the comparison is more".
 
     Parameters
     ----------
     fit : PsychometricFit
         Fit of responses "the comparison is more" at signed levels or at values, with guess ``lapse``, ``free`` or 0.
-    probability, kind
-        As in `PsychometricFit.threshold`.
+    probability : float
+        Probability of the interval, as in `PsychometricFit.threshold`.
     """
     floor = fit.posterior.prior.floor
     if floor > 0.0:
@@ -41,7 +41,7 @@ def pse(fit: PsychometricFit, probability: float = USUAL_PROBABILITY, kind: Kind
             "A point of subjective equality needs answers that run from never to always, and with guess = "
             f'{floor:g} they begin there; fit "the comparison is more" with guess="lapse".'
         )
-    return fit.threshold(0.5, probability, kind)
+    return fit.threshold(0.5, probability)
 
 
 def jnd(

@@ -348,17 +348,15 @@ def psychometric_tables(
     guess: Guess,
     shape: str = "phi",
     scale: str = "linear",
-    lapse_prior: RatePrior | float = LAPSES,
-    width_prior: WidthPrior | None = None,
 ) -> Tables:
-    """Return tables for many fits at these levels; parameters as in `fit_psychometric`."""
+    """Return tables for many fits at these levels; parameters and priors as by default in `fit_psychometric`."""
     sigmoid, column = make_shape(shape, scale), np.atleast_1d(np.asarray(levels, dtype=float))
     if not np.isfinite(column).all() or (sigmoid.scale == "log" and (column < 0.0).any()):
         raise ConfigurationError("levels: must be finite numbers, and not negative on a logarithmic scale.")
-    box = make_box(sigmoid, sigmoid.position(column), width_prior)
+    box = make_box(sigmoid, sigmoid.position(column), None)
     thresholds = np.linspace(*box.thresholds, USUAL_GRID[0])
     widths = np.exp(np.linspace(*box.log_widths, USUAL_GRID[1]))
-    prior = Prior(guess, lapse_prior, width_prior)
+    prior = Prior(guess, LAPSES, None)
     nuisances, log_mass = prior.nuisances(USUAL_GRID[2])
     log_prior = (box.log_prior(thresholds, widths)[:, :, None] + log_mass).ravel()
     tables = _log_tables(sigmoid, column, thresholds, widths, nuisances)

@@ -122,22 +122,17 @@ def _forward(fits: TermFits) -> tuple[Step, ...]:
             for term in fits.offered
             if term not in last.terms
         ]
-        best = min((step for step in trials if fits.plausible(step)), key=lambda step: step.error, default=last)
-        if best.error >= last.error:
+        step = min((trial for trial in trials if fits.plausible(trial)), key=lambda trial: trial.error, default=last)
+        if step.error >= last.error:
             break
-        path.append(_pruned(fits, best))
+        while step.terms:  # without the term that lowers the error least, if the error does not rise
+            fewer = [fits.step(step.without(idle)) for idle in step.terms]
+            best = min((trial for trial in fewer if fits.plausible(trial)), key=lambda trial: trial.error, default=None)
+            if best is None or best.error > step.error:
+                break
+            step = best
+        path.append(step)
     return tuple(path)
-
-
-def _pruned(fits: TermFits, step: Step) -> Step:
-    """Return the model without terms that do not lower its error."""
-    while step.terms:
-        fewer = [fits.step(step.without(idle)) for idle in step.terms]
-        best = min((trial for trial in fewer if fits.plausible(trial)), key=lambda trial: trial.error, default=None)
-        if best is None or best.error > step.error:
-            break
-        step = best
-    return step
 
 
 # --- fits -------------------------------------------------------------------------------------------------------------
@@ -383,18 +378,18 @@ def fit_kinds(seen: Sequence[JointRecording], permitted: Sequence[str], every: S
     if all(one.published is not None for one in seen):
         plain[PUBLISHED] = lambda other: np.zeros(len(other)) if other.published is None else other.published
     plain[SYMMETRIC] = _plain(seen, lambda one: np.column_stack((np.sign(one.velocity), one.velocity)))
-    plain[ASYMMETRIC] = _plain(seen, _columns_by_direction)
+    plain[ASYMMETRIC] = _plain(
+        seen,
+        lambda one: np.column_stack(
+            [side * part for part in (1.0, one.velocity) for side in (one.velocity > 0.0, one.velocity < 0.0)]
+        ),
+    )
     chosen = {}
     for name, kinds in _KINDS.items():
         if set(kinds) <= set(permitted):
             same = every is not None and set(kinds) == set(permitted)
             chosen[name] = every if same and every else select_terms(seen, kinds=kinds)
     return Kinds(plain, chosen)
-
-
-def _columns_by_direction(seen: JointRecording) -> Array:
-    forward, backward = seen.velocity > 0.0, seen.velocity < 0.0
-    return np.column_stack((forward, backward, forward * seen.velocity, backward * seen.velocity)).astype(float)
 
 
 def _plain(seen: Sequence[JointRecording], columns: Callable[[JointRecording], Array]) -> Prediction:

@@ -276,14 +276,6 @@ class Scene:
         law_kernels.plane_forces(laws, rows, 0.0, result)
         return result
 
-    def region_at(self, points: ArrayLike) -> NDArray[np.int64]:
-        """Return the number of the region at points (n, 2) [m]: an (n,) array; 0 is the background."""
-        rows = as_points(points)
-        found = np.zeros(len(rows), np.int64)
-        for number, region in enumerate(self.regions, 1):
-            found[region.shape.distance(rows) < 0.0] = number
-        return found
-
 
 def blend(distance: ArrayLike, border: float) -> Floats:
     """Return the weight, 0 to 1, of the numbers of a region at signed distances [m] from its outline."""

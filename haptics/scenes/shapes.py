@@ -22,6 +22,8 @@ from haptics.settings import Checked, bounded, choice, documented
 
 Floats = NDArray[np.float64]
 Point = tuple[float, float]
+Indices = NDArray[np.intp]
+
 Box = tuple[Point, Point]
 """Lowest and highest corner [m]."""
 
@@ -278,10 +280,17 @@ class Texture(Checked, section="texture"):
         u, v = x - column, y - row
         u, v = u * u * (3.0 - 2.0 * u), v * v * (3.0 - 2.0 * v)
         j, i, tile = column % CELLS, row % CELLS, noise_tile(self.seed)
-        following_j, following_i = (j + 1) % CELLS, (i + 1) % CELLS
-        low = tile[i, j] + u * (tile[i, following_j] - tile[i, j])
-        high = tile[following_i, j] + u * (tile[following_i, following_j] - tile[following_i, j])
-        return np.asarray(low + v * (high - low))
+        return _interpolate(tile, (i, (i + 1) % CELLS), (j, (j + 1) % CELLS), v, u)
+
+
+def _interpolate(
+    table: Floats, rows: tuple[Indices, Indices], columns: tuple[Indices, Indices], down: Floats, right: Floats
+) -> Floats:
+    """Interpolate a table linearly between pairs of rows and columns, at shares `down` and `right` of the way."""
+    (i, below), (j, beside) = rows, columns
+    first = table[i, j] + right * (table[i, beside] - table[i, j])
+    second = table[below, j] + right * (table[below, beside] - table[below, j])
+    return np.asarray(first + down * (second - first))
 
 
 @functools.lru_cache(maxsize=64)
@@ -408,10 +417,8 @@ class ImageMap:
         y = np.clip(rows - 0.5 - (at[:, 1] - y0) / dy, 0.0, rows - 1.0)
         j, i = np.minimum(x.astype(np.int64), max(columns - 2, 0)), np.minimum(y.astype(np.int64), max(rows - 2, 0))
         u, v = x - j, y - i
-        right, below = np.minimum(j + 1, columns - 1), np.minimum(i + 1, rows - 1)
-        above = shares[i, j] + u * (shares[i, right] - shares[i, j])
-        under = shares[below, j] + u * (shares[below, right] - shares[below, j])
-        return np.asarray(above + v * (under - above))
+        following = np.minimum(i + 1, rows - 1), np.minimum(j + 1, columns - 1)
+        return _interpolate(shares, (i, following[0]), (j, following[1]), v, u)
 
 
 def read_levels(path: str | Path) -> NDArray[np.uint8]:

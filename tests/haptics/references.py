@@ -32,6 +32,12 @@ def norms(vectors):
 # ---- isotropic laws: a level over the sliding speed
 
 
+def region_at(scene, points):
+    """Number of the region of a scene at points (n, 2) [m]: an (n,) array; 0 is the background."""
+    inside = [region.shape.distance(points) < 0.0 for region in scene.regions]
+    return np.max([np.zeros(len(points), int), *(number * one for number, one in enumerate(inside, 1))], axis=0)
+
+
 def sliding_force(law, speed):
     """Magnitude of the friction force [N] at a sliding speed [m/s]; at speed 0 its limit, the break-away force."""
     match law:

@@ -248,13 +248,14 @@ def test_law_is_cached_by_its_source(tmp_path, monkeypatch):
             assert callback.cache_hits == found
 
 
-def test_oldest_files_are_removed_from_a_full_cache(tmp_path):
+def test_oldest_files_are_removed_from_a_full_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel_cache, "_MAX_BYTES", 300)
     for age in range(5):
         path = tmp_path / f"{age}.nbc"
         path.write_bytes(bytes(100))
         os.utime(path, (1000 - age, 1000 - age))
     (tmp_path / "other.txt").write_bytes(bytes(1000))
-    kernel_cache.prune(tmp_path, limit=300)
+    kernel_cache.prune(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.nbc", "1.nbc", "2.nbc", "other.txt"]
 
 

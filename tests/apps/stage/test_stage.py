@@ -24,6 +24,7 @@ from haptics.scenes import LOOKS as SCENE_LOOKS
 from haptics.scenes import Circle, HalfPlane, ImageMap, Polygon, Region, Scene, find_scene, read_scene, shipped_scenes
 from tests.apps.stage.driving import WORKSPACE, rows
 from tests.apps.view import view_rows
+from tests.haptics.references import region_at
 
 # --- layout, motion and shapes ----------------------------------------------------------------------------------------
 
@@ -194,7 +195,7 @@ def test_labels_lie_in_the_visible_part_of_their_region():
     scene = Scene(Coulomb(1.0), (hidden, Region("over it", square, Coulomb(3.0), "glass"), left))
     labels = {label.words: label.place for label in ground_of(scene, WORKSPACE, SIZE).labels}
     assert list(labels) == ["over it  3 N", "left  4 N"]
-    assert scene.region_at(list(labels.values())).tolist() == [2, 3]
+    assert region_at(scene, list(labels.values())).tolist() == [2, 3]
     band = Region("band", HalfPlane((0.0, -0.03), (0.0, 1.0)), Coulomb(2.0))
     (label,) = ground_of(Scene(Coulomb(1.0), (band,)), WORKSPACE, SIZE).labels
     assert label.place == pytest.approx((0.0, -0.0375), abs=0.001)

@@ -20,6 +20,7 @@ from haptics import Coulomb
 from haptics.scenes import find_scene, read_scene, scene_table
 from tests.apps.view.driving import frames, law_drawn, publish
 from tests.apps.view.view_rows import DAMPING, FORCE, STIFFNESS
+from tests.haptics.references import region_at
 
 NAMES = (
     *("plane", "force_and_speed", "start_delay", "force_over_speed", "force_over_displacement"),
@@ -214,7 +215,7 @@ def on_scene(live, rows, name, at, **columns):
     scene = read_scene(find_scene(name))
     live.begin(scene=scene, law=scene.law.name, parameters=(), mouse=False)
     found = rows[:600].copy()
-    found["proxy"], found["region"] = at, scene.region_at([at])[0]
+    found["proxy"], found["region"] = at, region_at(scene, [at])[0]
     for column, value in columns.items():
         found[column] = value
     live.publish(found)
