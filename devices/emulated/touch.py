@@ -14,6 +14,7 @@ from devices.touch.device import MODELS, Touch, TouchSettings
 from haptics.settings import documented
 
 _NAME = "emulated"
+_ROOM = 0.02  # largest distance of the hand from the plane [m]
 
 
 @documented
@@ -52,6 +53,7 @@ class EmulatedTouch(Touch):
             "middle": plane.middle.tolist(),
             "half_width": width,
             "half_height": height,
+            "room": _ROOM,
             "mass": own.mass,
             "damping": own.damping,
             "hand": own.hand,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from devices.common.vendor_library import VendorLibrary
 from devices.touch.hdapi import PROTOTYPES
 from devices.touch.kernels import CHANNELS, STALLED, TOUCH, give_touch, take_touch
 from devices.touch.link import NAME, TouchLink, library_of
-from haptics.clock import Clock
+from haptics.clock import Clock, instruct, pause
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.settings import bounded, choice, documented, flag, string
 
@@ -34,6 +35,7 @@ OPENHAPTICS = VendorLibrary(
 """The manufacturer's library."""
 
 _ROUNDING = 1e-6
+_SLICE = 5e-3  # polling interval of the stylus [s]
 
 
 @documented
@@ -53,6 +55,9 @@ class TouchSettings(PlaneSettings):
     model: str = choice("touch", MODELS, doc="model, which determines the workspace (touch includes the Phantom Omni)")
     reset_encoders: bool = flag(
         False, doc="calibrate a device without inkwell: all links are held at right angles while it is opened"
+    )
+    patience: float = bounded(
+        60.0, minimum=0.1, maximum=600.0, unit="s", doc="longest time until the person has calibrated the device"
     )
     keep_alive: float = bounded(
         1e-3, minimum=2e-4, maximum=0.01, unit="s", doc="period of the maker's servo loop, which repeats the command"
@@ -143,10 +148,34 @@ class Touch(PlaneDriver):
         link = library.open(own.configuration, own, own.reset_encoders)
         resources.callback(link.close)
         self._check_limits(link.facts)
-        link.calibrate()
+        link.calibrate(own.patience)
+        self._wait_for_stylus(link)
         self._safeguard(link, resources)
         link.switch_on()
         return link
+
+    def _wait_for_stylus(self, link: TouchLink) -> None:
+        """Wait until the stylus is in the workspace, such as after it was in the inkwell.
+
+        Raises
+        ------
+        DeviceOpenError
+            If it is not there within ``patience``.
+        """
+        own, plane = self.settings, Plane.of(self.settings)
+        room = np.array((*self.spec.workspace_max, np.abs(plane.axes[2]) @ MODELS[own.model]))
+        latest, told = time.monotonic() + own.patience, False
+        while (np.abs(plane.axes @ (link.samples.read()[1:4] - plane.middle)) > room).any():
+            if time.monotonic() > latest:
+                raise DeviceOpenError(
+                    f"{NAME}: the stylus was not moved into the workspace within device.patience = {own.patience:g} s: "
+                    "hold it in the middle of the workspace."
+                )
+            if not told:
+                instruct("move the stylus to the middle of the workspace.")
+                told = True
+            pause(_SLICE)
+        instruct("")
 
     def _check_limits(self, facts: Mapping[str, Any]) -> None:
         """Raise `DeviceOpenError` if the settings exceed the limits of the device according to the library."""

@@ -40,7 +40,7 @@ from devices.touch.hdapi import (
     Style,
     explain,
 )
-from haptics.clock import pause
+from haptics.clock import instruct, pause
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from haptics.jit import compile_callback
 
@@ -50,7 +50,6 @@ PATIENCE = 0.25
 """Timeout of a request to the servo loop, and of its end [s]."""
 
 _START = 5.0  # timeout of the first frame [s]
-_IN_PLACE = 2.0  # timeout of the calibration of a device that is in its place [s]
 _SLICE = 1e-3
 _REST_FRAMES = 2  # number of consecutive frames with a zero force that confirm it
 _FIRST_FRAMES = 100  # number of frames after which the state of the calibration is known
@@ -75,7 +74,7 @@ _NUMBERS = {
 
 _MANUAL = {
     Style.AUTO: "move the stylus through its whole workspace in the maker's diagnostic program",
-    Style.INKWELL: "put the stylus into the inkwell, and leave it there until the session begins",
+    Style.INKWELL: "put the stylus into the inkwell",
     Style.ENCODER_RESET: "hold all links at right angles, and start with device.reset_encoders=true",
 }
 """Instructions for a calibration that needs the user, the preferred style first."""
@@ -304,26 +303,30 @@ class TouchLink(Link):
 
     # --- opening ------------------------------------------------------------------------------------------------------
 
-    def calibrate(self) -> None:
-        """Update the calibration if the device is in its place for it.
+    def calibrate(self, patience: float) -> None:
+        """Wait until the device is calibrated, update the calibration where possible, and instruct the person.
 
         Raises
         ------
         DeviceOpenError
-            If the device is not calibrated, with the instruction for the user.
+            If it is not calibrated within `patience` [s].
         """
         style = next((one for one in _MANUAL if self.facts["calibration_style"] & one), Style.INKWELL)
-        latest = time.monotonic() + _IN_PLACE
-        while (state := self.request(CHECK)) == Calibration.NEEDS_UPDATE and time.monotonic() < latest:
-            self.request(UPDATE, style)
+        latest, told = time.monotonic() + patience, False
+        while (state := self.request(CHECK)) != Calibration.OK:
+            if words := self.failure_words():
+                raise DeviceOpenError(f"{NAME}: the calibration failed: {words}.")
+            if time.monotonic() > latest:
+                raise DeviceOpenError(
+                    f"{NAME}: the device is not calibrated, so that its positions are wrong; within device.patience = "
+                    f"{patience:g} s nobody did this: {_MANUAL[style]}."
+                )
+            if state == Calibration.NEEDS_UPDATE:
+                self.request(UPDATE, style)
+            elif not told:
+                instruct(f"{_MANUAL[style]}.")
+                told = True
             pause(_SLICE)
-        if words := self.failure_words():
-            raise DeviceOpenError(f"{NAME}: the calibration failed: {words}.")
-        if state != Calibration.OK:
-            raise DeviceOpenError(
-                f"{NAME}: the device is not calibrated, so that its positions are wrong: {_MANUAL[style]}; then start "
-                "again."
-            )
 
     def switch_on(self) -> None:
         """Switch the motors on; the force remains zero until `start`.

@@ -28,7 +28,7 @@ FORCE, COUNT = 2.0, 5.5e-5
 """Of the friction law [N], and of the position [m]."""
 
 EMULATED = ("device.emulated=true", "device.full_force_time=3600")
-COUPLING = ("element.stiffness=1500", "element.damping=4", f"law.force={FORCE}")
+COUPLING = ("element.stiffness=1000", "element.damping=4", f"law.force={FORCE}")
 STROKES = ("hand.tremor=0", "hand.speed=0.1", "hand.rest=0", "hand.stiffness=1000")
 # Pushes across the plane, with up to 5 N in all directions.
 PUSHES = [[0.3 * k, *(5.0 * np.array(way))] for k, way in enumerate([(1, 0), (-1, 0), (0, 1), (0, -1)] * 250)]
@@ -110,7 +110,7 @@ def ends():
             settings = [f"device.library={rig.library}", *COUPLING, f"session.record={folder}"]
             words += tuple(word for text in settings for word in ("--set", text))
             with written(Path(folder), *words, *NO_PICTURE) as application:
-                wait_until(lambda far=far: np.abs(far.log()[-1]["applied"]).max(initial=0.0) > 1.5, 60.0)
+                wait_until(lambda far=far: np.abs(far.log()[-1:]["applied"]).max(initial=0.0) > 1.5, 60.0)
                 found = application.pid if process == "application" else _servo(application.pid)
                 began = time.monotonic()
                 os.kill(found, number)

@@ -20,7 +20,7 @@ def body(name="left", point=(0.0, 0.0), **changes):
     """A handle of the size of a Touch, which a hand holds at one point."""
     hand = {"name": "minimum-jerk", "points": [list(point)] * 2, "rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0,
             "tremor": 0.0}  # fmt: skip
-    sizes = {"half_width": 0.08, "half_height": 0.035, "room": 0.06, "mass": 0.045, "damping": 0.1, "count": 5.5e-5}
+    sizes = {"half_width": 0.08, "half_height": 0.035, "room": 0.02, "mass": 0.045, "damping": 0.1, "count": 5.5e-5}
     return Body(name, axes=AXES, **{**sizes, "hand": hand, "most_force": MOST_FORCE, "homed": False, **changes})
 
 

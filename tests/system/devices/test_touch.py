@@ -11,7 +11,7 @@ import pytest
 
 from devices.emulators.native.compiler import find_compiler
 from haptics import Coulomb, MasslessImpedance, Servo, Trace
-from haptics.clock import WallClock
+from haptics.clock import WallClock, instructed_by
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from haptics.records import Status
 from haptics.servo.kernels import AVAILABLE
@@ -134,7 +134,7 @@ def test_command_expires_in_the_callback(rig, far):
 
 
 @pytest.mark.parametrize(("fault", "kind", "words"), [
-    ("no-inkwell", DeviceOpenError, "not calibrated, .*put the stylus into the inkwell, and leave it there"),
+    ("no-inkwell", DeviceOpenError, "not calibrated, .*device.patience = 0.1 s nobody did this: put the stylus into"),
     ("no-licence", DeviceOpenError, "the device 'left' was not opened: the OpenHaptics licence is missing"),
     ("wrong-port", DeviceNotFoundError, "another port or adapter than the device's: run the maker's set-up program"),
     ("comm-error", DeviceOpenError, "the communication failed: check the cable"),
@@ -142,7 +142,7 @@ def test_command_expires_in_the_callback(rig, far):
 def test_device_that_cannot_be_used_is_said_with_the_remedy(rig, far, fault, kind, words):
     far.set(fault)
     with pytest.raises(kind, match=f"touch: .*{words}"):
-        rig.driver(configuration="left").open()
+        rig.driver(configuration="left", patience=0.1).open()
     assert not far.log()[-1]["applied"].any()
     far.clear()
     with rig.driven(configuration="left") as device:
@@ -160,6 +160,28 @@ def test_settings_that_do_not_fit_the_device_are_refused_without_a_force(rig, se
     with pytest.raises(kind, match=words):
         rig.driver(**{"configuration": "left", **settings}).open()
     assert not rig.far("left").state["forces_on"]
+
+
+def test_person_is_instructed_to_calibrate_and_to_return():
+    told = []
+
+    def follow(words):
+        told.append(words)
+        if "inkwell" in words:
+            far.clear()  # and the library updates the calibration
+        if "middle" in words:
+            far.state["height"] = 0.0
+
+    with serving(body(room=0.1)) as rig:
+        far = rig.far()
+        far.set("no-inkwell")
+        far.state["height"] = -0.08
+        with instructed_by(follow), rig.driven() as device:
+            assert abs(device.read().channels[0]) < 0.03
+        assert told == ["put the stylus into the inkwell.", "move the stylus to the middle of the workspace.", ""]
+        far.state["height"] = -0.08
+        with pytest.raises(DeviceOpenError, match=r"was not moved into the workspace within device.patience = 0\.1 s"):
+            rig.driver(patience=0.1).open()
 
 
 def test_device_in_use_is_refused(rig):
