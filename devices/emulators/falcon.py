@@ -30,7 +30,7 @@ from typing import Any
 
 from devices.common.usb_queue import Done
 from devices.emulators import usb_bus as bus
-from devices.emulators.handle import HandleInSpace, Space
+from devices.emulators.handle import SUBSTEP, HandleInSpace, Space
 from devices.emulators.loop import LONGEST_WAIT, Loop
 from devices.emulators.usb_server import BusServer
 from devices.emulators.wire_faults import FALCON_FAULTS, WireFaults
@@ -45,7 +45,7 @@ _COUNT = 360.0 / 1280 * 14.25 / 110.0
 """Angle of a crank per encoder count [degree]."""
 
 _INDEX = 35.0
-_DIFFERENCE = 1e-6
+_DIFFERENCE, _NEAR = 1e-6, 5e-5  # of positions: for derivatives, and within which they are the same [m]
 
 OUT, IN = 0.157, 0.087
 """Distances of the handle from the base to which the person pulls and pushes it [m]."""
@@ -99,6 +99,8 @@ class Mechanism:
         self._origin = self._now = 0.0
         self._homing = math.nan
         self.force: Space = (0.0, 0.0, 0.0)
+        self._differentiated: Space = (math.inf, 0.0, 0.0)
+        self._derivatives: list[list[float]] = []
         self.switch_on()
 
     def switch_on(self, homed: bool = False) -> None:
@@ -144,6 +146,8 @@ class Mechanism:
         if self.homed != 7:  # the person waits
             self._homing, self._now = now + _REACTION if homing else math.nan, now
             return
+        if now - self._now < SUBSTEP:
+            return
         if any(motors):  # before the first force, the person holds the handle in the plane
             self.handle.sag = self._sag
         self.force = self._force(motors)
@@ -154,15 +158,19 @@ class Mechanism:
         """Return the force of the motors on the hand [N]: power of the cranks is power of the handle."""
         if not any(motors):
             return (0.0, 0.0, 0.0)
-        place, force = self.place, []
-        for axis in range(3):
-            ends = [list(place), list(place)]
-            ends[0][axis] -= _DIFFERENCE
-            ends[1][axis] += _DIFFERENCE
-            low, high = map(crank_angles, ends)
-            turned = (math.radians(b - a) / (2.0 * _DIFFERENCE) for a, b in zip(low, high, strict=True))
-            force.append(sum(-motor / self._scale * part for motor, part in zip(motors, turned, strict=True)))
-        return tuple(force)
+        place = self.place
+        if math.dist(place, self._differentiated) > _NEAR:
+            self._differentiated, self._derivatives = place, []
+            for axis in range(3):
+                ends = [list(place), list(place)]
+                ends[0][axis] -= _DIFFERENCE
+                ends[1][axis] += _DIFFERENCE
+                low, high = map(crank_angles, ends)
+                self._derivatives.append(
+                    [math.radians(b - a) / (2.0 * _DIFFERENCE) for a, b in zip(low, high, strict=True)]
+                )
+        torques = [-motor / self._scale for motor in motors]
+        return tuple(sum(map(float.__mul__, torques, turned)) for turned in self._derivatives)
 
 
 # --- processor --------------------------------------------------------------------------------------------------------
@@ -282,7 +290,7 @@ class _Chip(bus.UsbFirmware):
 
     def power_on(self) -> None:
         """Reset the chip."""
-        self.baud, self.latency, self.dtr, self.sent = 9600, 0.016, False, 0.0
+        self.baud, self.latency, self.event, self.dtr, self.sent = 9600, 0.016, -1, False, 0.0
         self.to_host: deque[tuple[float, int]] = deque()
 
     def control(self, request_type: int, request: int, value: int, index: int, data_or_length: bytes | int) -> bytes:
@@ -300,6 +308,8 @@ class _Chip(bus.UsbFirmware):
             self.dtr = dtr
         elif request == 3:
             self.baud = _BAUD.get(value, 0)
+        elif request == 6:
+            self.event = value & 0xFF if value & 0x100 else -1
         elif request == 9:
             self.latency = value * 1e-3
         elif request > 4:
@@ -324,11 +334,16 @@ class _Chip(bus.UsbFirmware):
             self.to_host.extend((instant + (k + 1) * _BITS / self.baud, byte) for k, byte in enumerate(answer))
         return True
 
+    def due(self) -> float:
+        """Return the time at which the latency timer expires or the event character arrives [s]."""
+        events = (instant for k, (instant, byte) in enumerate(self.to_host) if k and byte == self.event)
+        return min(self.sent + self.latency, next(events, math.inf))
+
     def poll_in(self) -> bytes | None:
-        """Return the next packet: data when enough wait, and any or none when the latency timer has expired."""
+        """Return the next packet: data when enough wait or with the event character, else at the latency timer."""
         now = self._falcon.now
         ready = sum(instant <= now for instant, _ in self.to_host)
-        if ready < _PAYLOAD and now - self.sent < self.latency:
+        if ready < _PAYLOAD and now < self.due():
             return None
         self.sent = now
         return STATUS + bytes(self.to_host.popleft()[1] for _ in range(min(ready, _PAYLOAD)))
@@ -408,8 +423,8 @@ class EmulatedFalcon(bus.UsbDevice):
         return self.chip
 
     def pause(self) -> float:
-        """Return the time until the latency timer expires [s]."""
-        return max(self.chip.sent + self.chip.latency - self.now, _SHORTEST_PAUSE)
+        """Return the time until the chip sends a packet [s]."""
+        return max(self.chip.due() - self.now, _SHORTEST_PAUSE)
 
     def note_motors(self) -> None:
         """Note the time at which the motors become zero; faults begin with the first force."""

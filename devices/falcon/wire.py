@@ -1,7 +1,8 @@
 """Protocol of the Falcon: FTDI chip, boot loader, and packets of its firmware.
 
-An FTDI chip on full-speed USB forwards bytes to a signal processor. It sends a packet when 62 bytes wait, or when its
-latency timer expires: then also without data. Every packet begins with two bytes of modem status.
+An FTDI chip on full-speed USB forwards bytes to a signal processor. It sends a packet when 62 bytes wait, when the
+event character has arrived (here ``>``), or when its latency timer expires: then also without data. Every packet begins
+with two bytes of modem status.
 
 The processor loses its firmware when it is switched off. Its boot loader takes one that the user provides, and echoes
 every byte. The firmware answers each packet of 16 bytes, ``<`` to ``>``, with another one. All other bytes are 0x41
@@ -11,7 +12,8 @@ plus a number, mostly of four bits; signed numbers of 16 bits are four such byte
     from the Falcon  3 encoders (4 bytes each), 4 bits of the grip's buttons and 3 bits "homed", 1 byte
 
 Sources: libnifalcon (BSD), ``FalconCommLibUSB.cpp``, ``FalconFirmware.cpp``, ``FalconFirmwareNovintSDK.cpp`` and issues
-9, 24, 32, 45; libftdi for the requests of the chip.
+9, 24, 32, 45; libftdi for the requests of the chip; FTDI, AN232B-04, for the event character, which libnifalcon does
+not use.
 """
 
 from __future__ import annotations
@@ -118,7 +120,7 @@ class PacketReader:
 # --- FTDI chip --------------------------------------------------------------------------------------------------------
 
 _OUT = 0x40
-_RESET, _MODEM, _FLOW, _BAUD, _DATA, _LATENCY = 0, 1, 2, 3, 4, 9
+_RESET, _MODEM, _FLOW, _BAUD, _DATA, _EVENT, _LATENCY = 0, 1, 2, 3, 4, 6, 9
 _PURGE_IN, _PURGE_OUT = 1, 2
 _DTR_LOW, _DTR_HIGH, _RTS_LOW = 0x0100, 0x0101, 0x0200
 _EIGHT_BITS = 8
@@ -198,8 +200,10 @@ class FalconLine:
         return data
 
     def set_up(self) -> None:
-        """Set up the chip for the firmware: 1.5 Mbaud, a latency timer of 1 ms, empty buffers."""
+        """Set up the chip for the firmware: 1.5 Mbaud, packets at the end of a reply or after 1 ms, empty buffers."""
         self.control(_LATENCY, 1)
+        with contextlib.suppress(TransferError):  # the latency timer is enough
+            self.control(_EVENT, 0x100 | _END)
         self.control(_BAUD, _BAUD_1500K)
         self.control(_DATA, _EIGHT_BITS)
         self.control(_FLOW, 0)
@@ -383,6 +387,7 @@ def load_firmware(line: FalconLine, image: bytes) -> None:
         If the Falcon is lost.
     """
     line.control(_LATENCY, _BOOT_LATENCY)
+    line.control(_EVENT, 0)
     line.control(_BAUD, _BAUD_9600)
     line.control(_DATA, _EIGHT_BITS)
     line.control(_FLOW, 0)

@@ -107,15 +107,8 @@ def test_chip_is_set_up_for_the_firmware_with_these_requests():
 
     unit.chip.control = watch
     line = opened(unit)
-    setup = [request for request in seen if request[0] == 0x40]
-    assert setup == [
-        (0x40, 9, 1, 0),
-        (0x40, 3, 0x02, 0),
-        (0x40, 4, 8, 0),
-        (0x40, 2, 0, 0),
-        (0x40, 0, 1, 0),
-        (0x40, 0, 2, 0),
-    ]
+    requests = [request[1:3] for request in seen if request[0] == 0x40]
+    assert requests == [(9, 1), (6, 0x13E), (3, 2), (4, 8), (2, 0), (0, 1), (0, 2)]
     assert (unit.chip.baud, unit.chip.latency, line.serial) == (1_500_000, 1e-3, "FALCON01")
     line.close()
     assert not unit.owners
@@ -404,6 +397,19 @@ def test_chip_sends_status_without_data_at_the_latency_timer():
     empty = [line.read(0.1) for _ in range(50)]
     assert empty == [b""] * 50
     assert unit.time.now() - start == pytest.approx(0.05, rel=0.1)
+
+
+def test_chip_sends_a_reply_at_its_event_character_or_later_without_it():
+    unit = falcon()
+    line = opened(unit)
+    for event, most in ((ord(">"), 0.3e-3), (-1, 1.3e-3)):
+        unit.chip.event, longest = event, 0.0
+        for k in range(40):
+            line.read_until(lambda _: False, 1e-3 + 37e-6 * k)
+            start = unit.time.now()
+            assert wire.ask(line, wire.BLUE) is not None
+            longest = max(longest, unit.time.now() - start)
+        assert 0.5 * most < longest < most
 
 
 def test_force_of_the_motors_is_the_force_that_was_commanded():

@@ -1,0 +1,89 @@
+"""What the driver of the Falcon does at 1 kHz in front of an emulated Falcon: a table of whole sessions.
+
+``python -m tests.devices.falcon.figures [SECONDS [DEVICE ...]]`` prints it: models C and B, FIFO and ordinary
+scheduling, with and without another busy process; 60 s each, with two sessions in a row: the first slides, the second
+is held by friction against a push. Other devices, such as ``virtual-joystick``, are for comparison.
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from haptics.recording.recording import Recording
+from tests.devices.arm.figures import busy
+from tests.processes import NO_PICTURE, ROOT
+from tests.system.parallel.commands import haptics
+
+# Of the friction law, and of the push against it [N].
+FORCE, PUSH = 2.0, 1.0
+
+# Of the hand across the plane [N].
+ACROSS = 5.0
+
+# Smallest step of the position [m].
+COUNTS = {"falcon": 4.3e-5, "inverse3": 1e-5, "virtual-joystick": 1e-5}
+
+COUPLING = ("--set", "element.stiffness=1500", "--set", "element.damping=4")
+STROKES = ("hand.tremor=0", "hand.speed=0.1", "hand.rest=0", "hand.stiffness=1000")
+HELD = ("hand.name=scripted-force", f"hand.script=[[0,0,0],[0.5,{PUSH},0.5],[999,{PUSH},0.5]]")
+
+_HEAD = (
+    "| device | model | class | another process | sample age: median, 99 % | skipped, lost | force while it slides "
+    "| force of friction in the stroke | drift while it is held | height while it slides: largest |"
+)
+
+
+def session(device, folder, model, scheduling, seconds, hand):
+    """Run a session on the emulated device; return its answer and its recording."""
+    own = () if device == "virtual-joystick" else ("device.emulated=true",)
+    across = (f"device.sag={ACROSS}",) if device == "falcon" else ()
+    words = [word for text in (*own, *across, *hand, f"servo.scheduling={scheduling}") for word in ("--set", text)]
+    how = ("--duration", f"{seconds:g}", "--headless", "--json", "--record", str(folder), *NO_PICTURE)
+    law = ("--model", model, "--set", f"law.force={FORCE}", *COUPLING)
+    done = haptics("run", "--device", device, *law, *words, *how, folder=ROOT)
+    answer = json.loads(done.stdout)
+    return answer, Recording(Path(answer["recording"]))
+
+
+def line(device, model, scheduling, loaded, seconds):
+    """Return one row of the table."""
+    with tempfile.TemporaryDirectory() as folder, busy() if loaded else contextlib.nullcontext():
+        answer, moving = session(device, Path(folder) / "slides", model, scheduling, seconds, STROKES)
+        _, held = session(device, Path(folder) / "held", model, scheduling, seconds, HELD)
+        rows, place = moving.rows, held.rows["position"]
+        free = (rows["status"] == 0) & (rows["permission"] == 0) & (rows["time"] > 1.0)
+        slides = free & (rows["sticking"] == 0) & (np.hypot(*rows["velocity"].T) > 0.03)
+        told = np.median(np.hypot(*rows["command"][slides].T))
+        friction = np.median(np.hypot(*rows["friction_force"][slides].T))
+        third = len(place) // 3  # a hand that pushes needs a second, and its friction some more, to come to rest
+        way = place[-500:].mean(axis=0) - place[third : third + 500].mean(axis=0)
+        height = np.abs(rows["channel_height"][free]).max() if "channel_height" in rows.dtype.names else 0.0
+    age = answer["sample_age_us"]
+    return (
+        f"| {device} | {model} | {'FIFO' if scheduling == 'fifo' else 'ordinary'} | {'one' if loaded else 'none'} "
+        f"| {age['p50'] / 1e3:.2f}, {age['p99'] / 1e3:.2f} ms | {answer['skipped']}, {answer['lost_ticks']} "
+        f"| {told:.3f} N | {friction:.3f} N "
+        f"| {1e6 * np.hypot(*way):.1f} um = {np.hypot(*way) / COUNTS[device]:.2f} counts "
+        f"| {1e3 * height:.2f} mm |\n"
+    )
+
+
+def main(arguments):
+    """Print the table, a row as each pair of sessions ends."""
+    seconds, devices = float(arguments[0]) if arguments else 60.0, arguments[1:] or ["falcon"]
+    sys.stdout.write(f"{seconds:g} s each, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the start\n\n")
+    sys.stdout.write(f"{_HEAD}\n{'|---' * _HEAD.count(' |')}|\n")
+    for device, loaded, model, scheduling in itertools.product(devices, (False, True), "CB", ("fifo", "other")):
+        sys.stdout.write(line(device, model, scheduling, loaded, seconds))
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
