@@ -193,7 +193,7 @@ class TerminalPerson:
     ----------
     yes : bool
         Skip the question whether the handle moved as measured.
-    answers : Answers, optional
+    answers : TerminalInput, optional
         Source of the answers. Default: standard input.
     """
 

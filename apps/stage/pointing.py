@@ -75,7 +75,7 @@ class Pen:
 
     Parameters
     ----------
-    canvas : pyglet TabletCanvas
+    canvas : pyglet.input.TabletCanvas
         An open canvas.
     hand : Hand
         The mouse as the hand.

@@ -43,7 +43,7 @@ class TunedAxis:
 
     Attributes
     ----------
-    identified : Identified
+    identified : IdentifiedPlant
         Fit and encoder resolution.
     boundary : Boundary or None
         Measured stability limit; None if it was not measured.

@@ -240,16 +240,16 @@ class OperatedHand(Hand):
 
     Parameters
     ----------
-    lane : Lane
+    mailbox : Mailbox
         Source of the commands.
     workspace : Workspace
         Workspace of the device.
     """
 
-    def __init__(self, lane: Mailbox, workspace: Workspace) -> None:
+    def __init__(self, mailbox: Mailbox, workspace: Workspace) -> None:
         self.stiffness, self.damping = 600.0, 20.0
         self.start = workspace.centre
-        self._lane = lane
+        self._mailbox = mailbox
         self.restart()
 
     def restart(self) -> None:
@@ -259,7 +259,7 @@ class OperatedHand(Hand):
     def sample(self, time: float, handle: Vector) -> HandSample:
         """Return the hand at `time` [s]; a hand that does not hold the handle follows its position, (2,) [m]."""
         elapsed, self._time = time - self._time, time
-        record = self._lane.record[0]
+        record = self._mailbox.record[0]
         record["handle"][:] = handle
         load: Point = (float(record["load"][0]), float(record["load"][1]))
         if not record["holds"]:
@@ -279,16 +279,16 @@ class EmulatedPerson:
 
     Parameters
     ----------
-    lane : Lane
-        Writable lane of the hand.
+    mailbox : Mailbox
+        Writable mailbox of the hand.
     reach : (x, y)
         Half the travel [m].
     wait : callable
         Function that waits for a time [s].
     """
 
-    def __init__(self, lane: Mailbox, reach: Point, wait: Callable[[float], None] = time.sleep) -> None:
-        self.hand = lane.record[0]
+    def __init__(self, mailbox: Mailbox, reach: Point, wait: Callable[[float], None] = time.sleep) -> None:
+        self.hand = mailbox.record[0]
         self._reach, self._wait = reach, wait
         self.hand["holds"] = 1
         self._before = np.array(self.hand["handle"])
@@ -331,10 +331,10 @@ class EmulatedPerson:
 
 @contextlib.contextmanager
 def operated() -> Iterator[tuple[OperatedHandSettings, Mailbox]]:
-    """Yield the settings of a hand, for a stick in any process, and the lane that moves it."""
+    """Yield the settings of a hand, for a stick in any process, and the mailbox that moves it."""
     shared = SharedFile("hand")
     try:
-        lane = Mailbox(shared.path, OPERATION, create=True)
-        yield OperatedHandSettings(str(shared.path)), lane
+        mailbox = Mailbox(shared.path, OPERATION, create=True)
+        yield OperatedHandSettings(str(shared.path)), mailbox
     finally:
         shared.close()

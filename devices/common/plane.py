@@ -4,8 +4,8 @@ Friction is rendered in a plane through a chosen point of the device's space; a 
 of their own hold the end effector in the plane. The force that holds it is not part of the rendered force.
 
 `PlaneSettings` has the settings, `Plane` the geometry, and `PlaneDriver` the data sheet and the record of a driver. Its
-kernels are `take_plane`, which fills position, velocity and height from the numbers of a sample, and `spread_force`,
-which fills the three numbers of a command.
+kernels are `place_in_plane` and `estimate_in_plane`, which fill position, height and velocity from the numbers of a
+sample, and `spread_force`, which fills the three numbers of a command.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Job:
         Duration of the run [s]; unlimited if None.
     recording : Path
         Folder of the recording, which the servo completes if the application dies.
-    paths : Paths
+    paths : SharedFiles
         The existing connecting files.
     real_time : RealTimeSettings
         Requests to the operating system.
@@ -128,9 +128,9 @@ class Supervision(ControlMessages):
 
     Parameters
     ----------
-    control : Lane, optional
+    control : Mailbox, optional
         Control record of dtype `haptics.servo.kernels.CONTROL`.
-    settings : Lane, optional
+    settings : Mailbox, optional
         Settings of dtype `SETTINGS`.
     application : int, optional
         Process id of the application to watch.

@@ -234,7 +234,8 @@ NO_KEY, KEY, BUTTON = range(3)
 LOOP = np.dtype(
     [
         ("period", "<f8"),
-        *fields("<i8", "live origin_ns spin_ns dead_man fade_ticks brake_ticks take give wake tick fading last end"),
+        *fields("<i8", "live origin_ns spin_ns dead_man fade_ticks brake_ticks read_part write_part wake tick"),
+        *fields("<i8", "fading last end"),
         *fields("<i8", "noticed_ns timing_flags"),
         *fields("<f8", "late opening"),
         *fields("<i8", "count channels"),
@@ -424,10 +425,10 @@ def _elapsed(s: Any, now: float, scratch: Any) -> float:
 
 
 @kernel
-def _take_sample(s: Any, port: Any, sample: Any, now: float, elapsed: float) -> None:
+def _read_sample(s: Any, port: Any, sample: Any, now: float, elapsed: float) -> None:
     """Update the sample in `port`, or copy it to `sample`; keep the old one while a thread writes."""
-    if s.take != 0:
-        call_part(s.take, port, now, elapsed)
+    if s.read_part != 0:
+        call_part(s.read_part, port, now, elapsed)
         return
     for _ in range(_ATTEMPTS):
         before = port.sequence
@@ -456,7 +457,7 @@ def execute_tick(s: Any, c: Any, port: Any, sample: Any, row: Any, count: Any, c
     now = s.tick * s.period
     marker, closed = control.marker, control.gate_closed != 0
     begun = _elapsed(s, now, scratch)
-    _take_sample(s, port, sample, now, begun)
+    _read_sample(s, port, sample, now, begun)
     if port.fault != 0:
         return DEVICE_FAULT
     age = now + (_elapsed(s, now, scratch) - begun) - sample.time
@@ -466,8 +467,8 @@ def execute_tick(s: Any, c: Any, port: Any, sample: Any, row: Any, count: Any, c
     if render_tick(s, c, sample, row, now, age, marker, closed, released):
         x, y = sample.command[0], sample.command[1]
         port.assistance = sample.assistance
-        if s.give != 0:
-            call_part(s.give, port, x, y)
+        if s.write_part != 0:
+            call_part(s.write_part, port, x, y)
         else:
             port.commands += 1  # odd during the write
             fence()

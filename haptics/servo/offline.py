@@ -173,7 +173,7 @@ class OfflineRun:
 
     Attributes
     ----------
-    end : End
+    end : EndReason
         Reason for the end.
     sums : (1,) structured array
         Record of its reduction.

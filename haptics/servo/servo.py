@@ -170,7 +170,7 @@ class Servo(ControlMessages):
 
         Returns
         -------
-        End
+        EndReason
             Reason for the end. If the end is requested before the device is open, the device remains closed, and a wait
             in ``open`` with `haptics.clock.pause` is cancelled.
 
@@ -365,7 +365,7 @@ class Servo(ControlMessages):
     def _connect(self, port: Port) -> NDArray[Any]:
         """Set the device access of the loop; return the device's record, (1,) of dtype `PORT`."""
         loop = self._record
-        loop["take"], loop["give"], loop["wake"] = port.read_part, port.write_part, port.wake
+        loop["read_part"], loop["write_part"], loop["wake"] = port.read_part, port.write_part, port.wake
         return port.record.view(np.uint8)[: kernels.PORT.itemsize].view(kernels.PORT)
 
     def _run_compiled(self, port: Port, between: SimulationCallback | None, first: int) -> None:
