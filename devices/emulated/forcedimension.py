@@ -13,8 +13,8 @@ from devices.common.plane import Plane
 from devices.emulated.settings import EmulationSettings
 from devices.emulators import child
 from devices.emulators.wire_faults import FORCE_DIMENSION_FAULTS
-from devices.forcedimension.device import KINDS, TYPES, ForceDimension, ForceDimensionSettings
-from haptics.settings import documented, flag
+from devices.forcedimension.device import KINDS, LONGEST_WATCHDOG, TYPES, ForceDimension, ForceDimensionSettings
+from haptics.settings import bounded, documented, flag
 
 _SERIAL = "1234"
 
@@ -30,6 +30,13 @@ class EmulatedForceDimensionSettings(EmulationSettings, ForceDimensionSettings):
 
     NOUN: ClassVar[str] = "Force Dimension device"
 
+    hardware_watchdog: float = bounded(
+        0.0,
+        minimum=0.0,
+        maximum=LONGEST_WATCHDOG,
+        unit="s",
+        doc="time without a force after which the emulated device switches off; a busy machine would trip it",
+    )
     cold_start: bool = flag(False, doc="the emulated device was just switched on, and is not initialised")
 
     def __post_init__(self) -> None:

@@ -76,10 +76,12 @@ TYPES = {
 WARNING_TIME = 3.0
 """Time between the warning that the device moves and the initialisation [s]."""
 
+LONGEST_WATCHDOG = 255 * WATCHDOG_UNIT
+"""Longest time of the device's own watchdog [s]."""
+
 _ARMING = 0.5  # timeout until the device has its forces on [s]
 _ARMING_PAUSE = 5e-3
 _MARGIN = 1.05  # of the maker's limit of the force above ours, which comes first
-_LONGEST = 255 * WATCHDOG_UNIT
 
 
 @documented
@@ -128,7 +130,7 @@ class ForceDimensionSettings(PlaneSettings):
     hardware_watchdog: float = bounded(
         0.03,
         minimum=0.0,
-        maximum=_LONGEST,
+        maximum=LONGEST_WATCHDOG,
         unit="s",
         doc="time without a force after which the device switches off; 0 to do without, for devices that have none",
     )
