@@ -19,6 +19,7 @@ KINDS = {
     "servo": "identify the position servo of an arm: delay, natural frequency and damping, for advice on its sessions",
     "device": "identify a device that takes forces: mass, damping, friction, delay, encoder and stability boundary",
     "joystick": "calibrate a force-feedback stick, which you move as told: metres per count and newtons per level",
+    "falcon": "determine the force scale of a Novint Falcon, which lifts a weight as you are told",
 }
 """Sub-commands and their summaries, in the imperative.
 

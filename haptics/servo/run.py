@@ -124,7 +124,7 @@ class Run:
     def __init__(
         self, recorder: Recorder, job: Job, device: str, notify: Callable[[str], None], standby: Standby | None = None
     ) -> None:
-        self.recorder, self._device = recorder, device
+        self.recorder, self._device, self._notify = recorder, device, notify
         self.servo = ServoProcess(job, standby)
         recorder.attach(Reader(self.servo.trace))
         self.ending = RunCloser(recorder, self.servo.trace, notify)
@@ -136,7 +136,12 @@ class Run:
     # --- hooks for subclasses -----------------------------------------------------------------------------------------
 
     def prepared(self, stage: str, facts: Any) -> None:
-        """Handle progress messages of the servo before the first tick (`ServoProcess.next_message`)."""
+        """Handle progress messages of the servo before the first tick (`ServoProcess.next_message`).
+
+        By default, only instructions to the person at the device are shown.
+        """
+        if stage == "instruction" and facts:
+            self._notify(facts)
 
     def run_periodic_tasks(self) -> None:
         """Execute periodic tasks between two heartbeats."""
