@@ -19,6 +19,8 @@ from devices.common.bus import GROUP, RULES_FILE, Node, device_rules, setting
 from devices.forcedimension.library import LIBRARY as FORCE_DIMENSION_SDK
 from devices.forcedimension.library import NAME as FORCE_DIMENSION
 from devices.inverse3.service import PORT
+from devices.touch.hdapi import NAME as TOUCH
+from devices.touch.hdapi import OPENHAPTICS
 from haptics.errors import DeviceOpenError
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ _NEEDED = {
     STICK: "no force-feedback stick is plugged in",
     "pantograph": "no hAPI board is plugged in",
     BACKEND: f"no Haply service was seen at port {PORT}",
-    "touch": "no Touch is plugged in at USB; one on Ethernet or FireWire cannot be seen here",
+    TOUCH: "no Touch is plugged in at USB; one on Ethernet or FireWire cannot be seen here",
     FALCON: "no Falcon is plugged in",
     ARM: "no ODrive is plugged in",
     FORCE_DIMENSION: "no Force Dimension device is plugged in",
@@ -41,6 +43,9 @@ _NEEDED = {
 The force sensor of an arm may be on the network instead. For a backend of another package the survey cannot detect the
 hardware; its driver reports the problem when it is opened.
 """
+
+_LIBRARIES = {FORCE_DIMENSION: FORCE_DIMENSION_SDK, TOUCH: OPENHAPTICS}
+"""Libraries of makers that the user installs, by backend."""
 
 _CAN = "CAN interface"
 """Name of a CAN interface in the survey. Its ``identity`` is the interface name."""
@@ -231,7 +236,7 @@ def _board(one: Plugged) -> Found:
     elif closed:
         refused = f"it may not be opened ({', '.join(closed)}: permission denied)"
         missing = (f"{refused}. Put these lines into {RULES_FILE}:\n{rules}\n{APPLY}",)
-    elif one.family.backend == FORCE_DIMENSION and (lacking := FORCE_DIMENSION_SDK.missing()):
+    elif one.family.backend in _LIBRARIES and (lacking := _LIBRARIES[one.family.backend].missing()):
         missing = (lacking,)
     else:
         missing = ()
@@ -242,6 +247,8 @@ def _board(one: Plugged) -> Found:
         running = f"{program()} run --device {FALCON} --model C --set device.firmware=FILE   # docs/falcon.md"
     elif one.family.backend == FORCE_DIMENSION:
         running = f"{program()} run --device {FORCE_DIMENSION} --model C   # docs/force_dimension.md"
+    elif one.family.backend == TOUCH:
+        running = f"{program()} run --device {TOUCH} --model C   # docs/lab_devices.md"
     return Found(
         one.family.backend,
         one.family.title,

@@ -47,7 +47,8 @@ LOOP = np.dtype(
     [
         *fields("<i8", " ".join(FUNCTIONS)),
         *fields("<i8", "handle samples commands lost next motors"),
-        *fields("<i8", "hold request argument answer"),
+        ("hold", "<i8", (2,)),
+        *fields("<i8", "request argument answer"),
         *fields("<i8", "rounds rested error internal failures"),
         ("watchdog", "<f8"),
         ("scratch", "<i8", (SCRATCH,)),
@@ -62,9 +63,9 @@ LOOP = np.dtype(
 
 ``samples``, ``commands`` and ``lost`` are addresses of memory that is shared with the tick (`devices.common.latch`).
 ``next`` is the address of another device's record in a ring, because the error stack is common to all devices.
-``motors`` is the number of motors that report a temperature. Other threads write ``hold`` (send a zero force) and
-``request``, which the callback sets to 0 after it has written ``answer``. The callback counts frames in ``rounds``, and
-in ``rested`` the consecutive frames in which the device accepted a zero force.
+``motors`` is the number of motors that report a temperature. Other threads write ``hold`` (two reasons for a zero
+force) and ``request``, which the callback sets to 0 after it has written ``answer``. The callback counts frames in
+``rounds``, and in ``rested`` the consecutive frames in which the device accepted a zero force.
 ``error`` and ``internal`` are the first error of the device, ``failures`` counts its errors that are not among
 `FORCE_ERRORS`, after which the device may not receive commands.
 """
@@ -225,7 +226,7 @@ def serve(place: int) -> int:
         for i in range(s.motors):
             s.sample[5] = max(s.sample[5], s.numbers[i])
     known = copy_latest(s.commands, s.command)
-    rests = not known or s.hold != 0 or s.error != 0 or not now - s.command[3] < s.watchdog
+    rests = not known or s.hold[0] + s.hold[1] != 0 or s.error != 0 or not now - s.command[3] < s.watchdog
     for i in range(3):
         s.numbers[i] = 0.0 if rests else s.command[i]
     call_vector(s.set_numbers, _FORCE, place + _NUMBERS)

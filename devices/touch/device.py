@@ -13,26 +13,15 @@ import numpy as np
 
 from devices.common.plane import Plane, PlaneDriver, PlaneSettings
 from devices.common.settings import Workspace
-from devices.common.vendor_library import VendorLibrary
-from devices.touch.hdapi import PROTOTYPES
+from devices.touch.hdapi import NAME, OPENHAPTICS, PROTOTYPES
 from devices.touch.kernels import CHANNELS, STALLED, TOUCH, give_touch, take_touch
-from devices.touch.link import NAME, TouchLink, library_of
+from devices.touch.link import TouchLink, library_of
 from haptics.clock import Clock, instruct, pause
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.settings import bounded, choice, documented, flag, string
 
 MODELS = {"touch": (0.08, 0.06, 0.035), "touch-x": (0.08, 0.06, 0.06)}
 """Half of the usable workspace along the device's axes by model [m], according to the data sheets."""
-
-OPENHAPTICS = VendorLibrary(
-    backend=NAME,
-    title="OpenHaptics toolkit",
-    files=("libHD.so",),
-    variables=("OPENHAPTICS",),
-    folders=("lib", "lib64", "usr/lib", "usr/lib64"),
-    usual=("/opt/OpenHaptics/Developer/*",),
-)
-"""The manufacturer's library."""
 
 _ROUNDING = 1e-6
 _SLICE = 5e-3  # polling interval of the stylus [s]

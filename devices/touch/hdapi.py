@@ -1,7 +1,8 @@
 """Declarations of the manufacturer's HDAPI library, ``libHD.so``, for ctypes.
 
-Names, numbers and signatures are those of OpenHaptics 3.0; versions 3.4 and 3.5 have the same (API Reference of 3.0 and
-3.5; the headers in danepowell/openhaptics; the exported symbols of version 3.0).
+Names, numbers and signatures are those of OpenHaptics 3.0 (API Reference, Programmer's Guide, headers and exported
+symbols in danepowell/openhaptics). Programs for 3.4 (pyOpenHaptics, jhu-saw/sawSensablePhantom) use the same, and the
+API Reference of 3.5 lists the same functions.
 """
 
 from __future__ import annotations
@@ -9,6 +10,20 @@ from __future__ import annotations
 import ctypes
 from enum import IntEnum
 from typing import Any
+
+from devices.common.vendor_library import VendorLibrary
+
+NAME = "touch"
+
+OPENHAPTICS = VendorLibrary(
+    backend=NAME,
+    title="OpenHaptics toolkit",
+    files=("libHD.so",),
+    variables=("OPENHAPTICS",),
+    folders=("lib", "lib64", "usr/lib", "usr/lib64"),
+    usual=("/opt/OpenHaptics/Developer/*",),
+)
+"""The manufacturer's library."""
 
 # --- types ------------------------------------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ from devices.touch.hdapi import (
     DEVICE_ERRORS,
     INVALID_HANDLE,
     MAX_PRIORITY,
+    NAME,
     PROTECTIONS,
     Calibration,
     ErrorInfo,
@@ -44,8 +45,6 @@ from haptics.clock import instruct, pause
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from haptics.jit import compile_callback
 
-NAME = "touch"
-
 PATIENCE = 0.25
 """Timeout of a request to the servo loop, and of its end [s]."""
 
@@ -54,8 +53,8 @@ _SLICE = 1e-3
 _REST_FRAMES = 2  # number of consecutive frames with a zero force that confirm it
 _FIRST_FRAMES = 100  # number of frames after which the state of the calibration is known
 
-_RESTS, _HALTED = 1, 2
-"""Reasons for a zero force, bits of ``hold``."""
+_RESTS, _HALTED = 0, 1
+"""Reasons for a zero force, indices of ``hold``."""
 
 _TEXTS = {
     "model": Parameter.MODEL,
@@ -241,7 +240,7 @@ class TouchLink(Link):
         record["samples"], record["commands"] = self.samples.place, self.commands.place
         record["lost"], record["next"], record["handle"] = self.lost.ctypes.data, self.place, handle
         record["motors"], record["watchdog"] = len(self.facts["motor_temperatures"]), settings.watchdog
-        record["hold"] = _RESTS
+        record["hold"][0, _RESTS] = 1
 
     @staticmethod
     def _read_facts(library: Library) -> dict[str, Any]:
@@ -288,13 +287,13 @@ class TouchLink(Link):
 
     def rest(self, reason: int) -> bool:
         """Set the force to zero for a `reason`; return True if the device accepted that."""
-        self.record["hold"] |= reason
+        self.record["hold"][0, reason] = 1
         latest = int(self.record["rounds"][0]) + _REST_FRAMES
         return self.wait_for(lambda record: record["rounds"] >= latest and record["rested"] >= _REST_FRAMES)
 
     def release(self, reason: int) -> None:
         """Allow forces again, unless there is another reason for a zero force."""
-        self.record["hold"] &= ~reason
+        self.record["hold"][0, reason] = 0
 
     def failure_words(self) -> str:
         """Return the first error of the device in words; empty if there was none."""
@@ -348,7 +347,7 @@ class TouchLink(Link):
 
     def stop(self) -> None:
         """Stop applying commands."""
-        self.record["hold"] |= _RESTS
+        self.record["hold"][0, _RESTS] = 1
 
     def come_to_rest(self) -> bool:
         """Set the force to zero and switch the motors off; return True if the device confirmed both.

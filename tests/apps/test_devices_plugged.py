@@ -215,6 +215,18 @@ def test_inverse3_service_is_found_by_its_port(tmp_path, table, local, state, th
     expect(haply_service(machine(tmp_path)), "ok", "listened at" if there else "no Haply service was seen")
 
 
+def test_touch_needs_the_library_of_its_maker(tmp_path, monkeypatch):
+    write_files(tmp_path, usb_serial("1-5", "2988:0302", "ttyACM2"))
+    (found,) = survey(tmp_path, EmulatedUsbBackend()).of("touch")
+    assert found.missing[0].startswith(
+        "the OpenHaptics toolkit is not installed, or not found: install it from its maker"
+    )
+    (tmp_path / "libHD.so.3.4").write_bytes(b"")
+    monkeypatch.setenv("OPENHAPTICS", str(tmp_path))
+    (found,) = survey(tmp_path, EmulatedUsbBackend()).of("touch")
+    assert found.missing == () and "run --device touch" in found.next
+
+
 def test_arm_needs_a_drive_and_no_usb_sensor(tmp_path):
     sensor = usb_serial("1-6", "04d8:000a", "ttyACM3")
     drive = usb_serial("1-5", "1209:0d32", "ttyACM4", serial="2065339F304B\n", busnum="1", devnum="5")

@@ -5,7 +5,7 @@
    at its beginning, when the force becomes zero, and sends the force at its end; at most one frame per device and tick;
    state is set within frames only; forces need the capability and a running scheduler. Where they say nothing (the
    watchdog of the device, the effect of a force error), the simplest behaviour is chosen: the device drops a force after
-   WATCHDOG without a frame, and a frame with a force error sends no force. */
+   WATCHDOG without a frame and recovers at the next one, and a frame with a force error sends no force. */
 
 #define _GNU_SOURCE
 #include "host.h"
@@ -233,6 +233,11 @@ void hdBeginFrame(HHD handle)
         if (!transferred(d, link_read(&d->link)))
             return;
     } while (faulty(d, FAULT_HANG) && !clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){0, 1000000}, NULL));
+    if (running && d->enabled & 1u && !d->link.state.forces_on) { /* recover from the watchdog, without the old force */
+        const double none[3] = {0.0, 0.0, 0.0};
+        if (!transferred(d, link_force(&d->link, none)) || !transferred(d, link_set(&d->link, SET_FORCES, 1.0)))
+            return;
+    }
     if (faulty(d, FAULT_DEVICE_FAULT))
         fail(DEVICE_FAULT, -7, handle);
     if (faulty(d, FAULT_TIMER_ERROR))

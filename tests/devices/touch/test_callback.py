@@ -134,7 +134,7 @@ def test_force_is_zero_without_a_valid_command(device, cause):
         device.command(1.0, 1.0, 1.0)
         assert any(device.tick())
         device.command(1.0, 1.0, 1.0, age={"expired": 0.2, "time": np.nan}.get(cause, 0.0))
-        device.record["hold"] = 2 if cause == "hold" else 0
+        device.record["hold"][0, 1] = cause == "hold"
     assert device.tick() == [0.0, 0.0, 0.0]
     device.tick()
     assert device["rested"] == 2

@@ -279,9 +279,13 @@ def test_device_drops_the_force_of_a_process_that_is_killed_or_stopped(rig, far,
         try:
             assert process.stdout.readline() == b"open\n"
             wait_until(lambda: far.log()[-1]["applied"][0] == 1.0)
-            began = time.monotonic()
             process.send_signal(number)
+            sent = time.monotonic()
             wait_until(lambda: not far.log()[-1]["applied"].any())
-            assert time.monotonic() - began < WATCHDOG + 0.03
+            log = far.log()
+            zero = np.flatnonzero(log["applied"].any(axis=1))[-1] + 1
+            given = log["time"][log["time"] < log["time"][zero]][-1]
+            assert log["time"][zero] - given == pytest.approx(WATCHDOG, abs=1e-6)
+            assert given < sent + 0.02
         finally:
             process.kill()
