@@ -219,6 +219,7 @@ def report(options: argparse.Namespace) -> Answer:
         raise ConfigurationError(f"{options.out}: cannot be written (there is no folder {options.out.parent}).")
     from apps.experiment.report.analysis import analyse, analyse_group, as_json, staircase_percent
     from apps.experiment.report.data import read_experiment
+    from apps.experiment.report.factors import analyse_effects
     from apps.experiment.report.page import methods
     from apps.experiment.report.page import report as page_of
     from apps.experiment.settings import AnalysisSettings
@@ -231,7 +232,8 @@ def report(options: argparse.Namespace) -> Answer:
     settings = AnalysisSettings.of(table, percent)
     people = [analyse(experiment, person, settings) for person in experiment.people]
     group = analyse_group(experiment, people, settings)
-    write_atomically(options.out, page_of(experiment, people, group, settings))
+    effects = analyse_effects(experiment, people, settings)
+    write_atomically(options.out, page_of(experiment, people, group, settings, effects))
     result = {
         "experiment": experiment.name,
         "task": experiment.task_name,
@@ -240,6 +242,7 @@ def report(options: argparse.Namespace) -> Answer:
         "methods": methods(experiment, people, settings),
         "participants": as_json(people),
         "group": as_json(group),
+        **({"effects": as_json(effects)} if effects else {}),
         "report": str(options.out),
     }
     who = f"{len(people)} participant{'s' if len(people) != 1 else ''}"

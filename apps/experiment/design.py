@@ -5,6 +5,7 @@ Every error message contains the line and the key. Errors of levels state the li
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apps.experiment.conditions import Origin, read_conditions
 from apps.experiment.observers import ObserverSettings
 from apps.experiment.procedures.settings import procedure_settings
 from apps.experiment.settings import (
@@ -60,7 +62,7 @@ OWN_TABLES: dict[str, type[Any]] = {
 }
 """Tables with a settings class each."""
 
-OTHER_TABLES = ("conditions", "procedure", "observer", "power", "analysis")
+OTHER_TABLES = ("conditions", "factors", "procedure", "observer", "power", "analysis")
 """Tables of other forms, and tables that other commands read."""
 
 USUAL_KEYS: dict[str, tuple[str, ...]] = {
@@ -104,7 +106,7 @@ class Design:
     text : str
         Text of the file.
     tables : dict
-        Parsed content of the file.
+        Parsed content of the file. Conditions from factors or a CSV file are listed.
     experiment, stimulus, catch, practice, trials, exploration, friction, response, resume, texts, fields, screen
         Settings of the tables of the same names.
     conditions : tuple of ConditionSettings
@@ -119,6 +121,8 @@ class Design:
         Setting that varies between stimuli.
     sha256 : str
         SHA-256 of the experiment file.
+    csv_text : str
+        Text of the CSV file of the conditions, empty without one.
     """
 
     path: Path
@@ -139,6 +143,8 @@ class Design:
     fields: FieldSettings
     screen: ScreenSettings
     session: SessionConfig
+    csv_text: str = field(default="", repr=False)
+    origins: tuple[Origin, ...] = field(default=(), repr=False, compare=False)
     task: Task = field(init=False)
     axis: str = field(init=False)
     sha256: str = field(init=False)
@@ -212,10 +218,10 @@ def read_design(path: Path) -> Design:
     return design_of(Source.read(path))
 
 
-def design_of(source: Source) -> Design:
+def design_of(source: Source, csv_text: str | None = None) -> Design:
     """Return the design of a file that has been read.
 
-    Raises like `read_design`.
+    `csv_text` replaces the text of its CSV file of conditions. Raises like `read_design`.
     """
     tables = source.tables
     known = (*OWN_TABLES, *OTHER_TABLES, *TABLES)
@@ -242,14 +248,18 @@ def design_of(source: Source) -> Design:
         with texts.locating(name):
             own["texts"] = build(TextSettings, texts.tables.get(name, {}), "texts")
             require_translated(texts.tables.get(name, {}), language, answers)
-    conditions, session = _conditions(source), _session(source)
+    conditions, session = read_conditions(source, csv_text), _session(source)
+    if conditions.tables is not tables.get("conditions"):
+        tables = {**tables, "conditions": conditions.tables}
     if not tables.get("procedure"):
         raise source.error(("procedure",), "procedure: the table [procedure] is missing.")
     design = Design(
         source.path,
         source.text,
         tables,
-        conditions=conditions,
+        conditions=conditions.settings,
+        csv_text=conditions.csv_text,
+        origins=conditions.origins,
         procedure=dict(tables["procedure"]),
         session=session,
         **own,
@@ -284,20 +294,6 @@ def levels_of(table: Mapping[str, Any]) -> tuple[float, float]:
 
 
 # --- parts of a design ---
-
-
-def _conditions(source: Source) -> tuple[ConditionSettings, ...]:
-    given = source.tables.get("conditions", [])
-    if not isinstance(given, list) or not given or not all(isinstance(one, dict) for one in given):
-        raise source.error(("conditions",), "conditions: at least one table [[conditions]] is needed.")
-    found: list[ConditionSettings] = []
-    for number, table in enumerate(given):
-        with source.locating("conditions", number):
-            condition = build(ConditionSettings, table, "conditions")
-            if any(one.name == condition.name for one in found):
-                raise ConfigurationError(f"conditions.name = {condition.name!r}: there are two of that name.")
-            found.append(condition)
-    return tuple(found)
 
 
 def _session(source: Source) -> SessionConfig:
@@ -347,14 +343,14 @@ def _check(source: Source, design: Design) -> None:
     with source.locating("stimulus", "axis"):
         if design.axis not in design.session.parameters:
             raise unknown_name("axis", design.axis, design.session.parameters)
-    for number, condition in enumerate(design.conditions):
+    for number, (condition, origin) in enumerate(zip(design.conditions, design.origins, strict=True)):
         try:
             procedure_settings(design.procedure_of(condition))
         except ConfigurationError as error:
-            own = any(f"procedure.{name} " in str(error) for name in condition.procedure)
-            with source.locating(*(("conditions", number, "procedure") if own else ("procedure",))):
+            own = [name for name in condition.procedure if f"procedure.{name} " in str(error)]
+            with origin.locating(source, "procedure", *own[:1]) if own else source.locating("procedure"):
                 raise
-        with source.locating("conditions", number):
+        with origin.locating(source):
             design.config(condition, condition.reference)
             if design.experiment.task == "discrimination" and not condition.reference > 0.0:
                 raise ConfigurationError(
@@ -392,21 +388,23 @@ def _check_levels(source: Source, design: Design, number: int) -> None:
     """
     condition = design.conditions[number]
     reference, (lowest, highest) = condition.reference, levels_of(design.procedure_of(condition))
-    where = ("conditions", number, "procedure") if condition.procedure else ("procedure",)
+    origin = design.origins[number]
 
-    def at(*names: str) -> tuple[Any, ...]:
-        """Return the path of the first of these keys, in the procedure of the condition or the common one."""
-        for way, table in ((where, condition.procedure), (("procedure",), design.procedure)):
-            found = next((name for name in names if name in table), None)
-            if found is not None:
-                return (*way, found)
-        return where
+    def locating(*names: str) -> contextlib.AbstractContextManager[None]:
+        """Add the place of the first of these keys, in the procedure of the condition or the common one, to errors."""
+        own = next((name for name in names if name in condition.procedure), None)
+        common = next((name for name in names if name in design.procedure), None)
+        if own is not None:
+            return origin.locating(source, "procedure", own)
+        if common is not None:
+            return source.locating("procedure", common)
+        return origin.locating(source, "procedure") if condition.procedure else source.locating("procedure")
 
     levels = [highest]
     if design.task.responses:
         levels += [design.easy_level(condition)] if design.catch.easy else []
         levels += [design.practice_level(condition)] if design.practice.window else []
-    with source.locating(*at("maximum", "levels", "starts", "level")):
+    with locating("maximum", "levels", "starts", "level"):
         for level in levels:
             design.config(condition, reference + level)
             value, most = reference + level, design.session.limits.max_force
@@ -423,7 +421,7 @@ def _check_levels(source: Source, design: Design, number: int) -> None:
     if step is not None and design.axis not in FORCE_SETTINGS:
         speed = design.exploration.least_speed  # a viscosity acts at least at the lowest speed of the hand
         step = step / speed if design.axis == "law.viscosity" and speed else None
-    with source.locating(*at("minimum", "levels", "starts", "level")):
+    with locating("minimum", "levels", "starts", "level"):
         if step is not None and lowest < STEPS_OF_A_LEVEL * step:
             pedestal = f"on the pedestal of {reference:g} " if reference else ""
             raise ConfigurationError(

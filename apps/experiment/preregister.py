@@ -75,6 +75,10 @@ def preregistration(design: Design, power: Mapping[str, Any] | None, participant
     order = "mixed"
     if not design.trials.interleave:
         order = "one after the other, in the order of a row of a Williams square"
+    factors: dict[str, list[str]] = {}
+    for name, level in (pair for condition in design.conditions for pair in condition.factors.items()):
+        if level not in factors.setdefault(name, []):
+            factors[name].append(level)
     return {
         "title": design.experiment.title or design.experiment.name,
         "experiment": design.experiment.name,
@@ -100,6 +104,8 @@ def preregistration(design: Design, power: Mapping[str, Any] | None, participant
         "power": None if power is None else dict(power),
         "seeds": {"seed": design.experiment.seed, "policy": _SEEDS, "conditions": order, "places": _PLACES},
         "file": design.text,
+        **({"conditions_file": design.csv_text} if design.csv_text else {}),
+        **({"factors": factors} if factors else {}),
     }
 
 
@@ -179,7 +185,10 @@ def as_markdown(facts: Facts) -> str:
         rows = [[_plain(row.get(name)) for name in names] for row in power["power"]]
         powered = [f"Power analysis with simulated observers ({_settings(scalars)}):", "", *_table(names, rows)]
     further = [f"- {name}: {_cell(_plain(value))}" for name, value in analysis.items() if name not in WANTED]
-    fence = "`" * max(max((len(run) for run in re.findall(r"`+", facts["file"])), default=0) + 1, 3)
+    csv_text, factors = facts.get("conditions_file", ""), facts.get("factors", {})
+    listed = [f"{name} ({', '.join(levels)})" for name, levels in factors.items()]
+    runs = re.findall(r"`+", facts["file"] + csv_text)
+    fence = "`" * max(max(map(len, runs), default=0) + 1, 3)
     lines = [
         f"# Preregistration: {_cell(facts['title'])}",
         "",
@@ -191,6 +200,7 @@ def as_markdown(facts: Facts) -> str:
         f"- Task: `{task['name']}` ({task['what']}){guess}",
         f"- What varies: `{stimulus['axis']}`, on a {stimulus['scale']} scale",
         f"- Device `{stimulus['device']}`, model `{stimulus['model']}`",
+        *([f"- Factors: {'; '.join(listed)}"] if listed else []),
         f"- The experimenter {blind}",
         f"- Noted of every participant: {', '.join(facts['fields']) or 'the code'}",
         "",
@@ -222,6 +232,7 @@ def as_markdown(facts: Facts) -> str:
         f"- {seeds['places']}",
         "",
         *("## The file", "", f"{fence}toml", facts["file"].rstrip("\n"), fence, ""),
+        *(("## The conditions", "", f"{fence}csv", csv_text.rstrip("\n"), fence, "") if csv_text else ()),
     ]
     return "\n".join(lines)
 

@@ -23,6 +23,8 @@ _share = functools.partial(bounded, minimum=0.0, maximum=1.0)
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _FIELD = re.compile(r"[a-z][a-z0-9_]{0,39}")
+FACTOR_NAME = _FIELD
+"""Names of factors, which are also names of columns."""
 
 
 def _table(allowed: str, doc: str) -> Any:
@@ -88,6 +90,7 @@ class ConditionSettings:
     law: Any = _table("a table", "settings of the law that differ")
     element: Any = _table("a table", "settings of the element that differ")
     procedure: Any = _table("a table", "settings of the procedure that differ")
+    factors: Any = _table("a table of texts, by factor", "level of each factor, for tables and the report")
 
     def __post_init__(self) -> None:
         check(self, "conditions")
@@ -95,6 +98,12 @@ class ConditionSettings:
         for name in ("law", "element", "procedure"):
             table = getattr(self, name)
             _require(isinstance(table, dict), f"conditions.{name}", table, "a table")
+        levels = self.factors
+        good = isinstance(levels, dict) and all(
+            FACTOR_NAME.fullmatch(factor) and isinstance(level, str) and 0 < len(level) <= 40
+            for factor, level in levels.items()
+        )
+        _require(good, "conditions.factors", levels, "a table of texts, such as { load = 'heavy' }")
 
 
 @documented

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.experiment.export.formats import about, readme, write_json, write_text
-from apps.experiment.journal.tables import Session, description, text_of, tsv_of
+from apps.experiment.journal.tables import Session, columns_of, description, text_of, tsv_of
 from haptics.device import Causality
 from haptics.errors import RecordingError
 from haptics.recording.recording import ORIGIN_UTC, Recording
@@ -90,13 +90,14 @@ def _write_session(folder: Path, session: Session) -> None:
             scans.append(f"{name}_motion.tsv\t{start}")
     files = {recording: f"{name}_motion.tsv" for recording, name in names.items()}
     rows = [row | {"recording": files.get(row["recording"])} for row in session.rows]
-    columns = description()
+    own = columns_of([header])
+    columns = description(own)
     columns["recording"]["Description"] = "the recording of the trial's block, relative to the session's folder"
     task, table = {"TaskName": header["experiment"]}, header["design"].get("experiment")
     title = table.get("title") if isinstance(table, dict) else None
     if isinstance(title, str) and title:
         task["TaskDescription"] = title
-    write_text(folder, f"{where}/beh/{place.stem}_beh.tsv", tsv_of(rows))
+    write_text(folder, f"{where}/beh/{place.stem}_beh.tsv", tsv_of(rows, own))
     write_json(folder, f"{where}/beh/{place.stem}_beh.json", task | columns)
     if len(scans) > 1:
         name = f"sub-{place.participant}_ses-{place.session:02d}_scans.tsv"

@@ -15,7 +15,7 @@ from typing import Any
 
 from apps.experiment.journal.folder import sessions_below
 from apps.experiment.journal.journal import read_journal, replay, require_same
-from apps.experiment.journal.tables import COLUMNS, Row, Session, csv_of, csv_text, text_of, trial_rows
+from apps.experiment.journal.tables import Row, Session, columns_of, csv_of, csv_text, text_of, trial_rows
 from haptics.errors import ConfigurationError, HapticError
 from haptics.files import read_small
 from haptics.recording.tick_file import digest_of
@@ -120,9 +120,10 @@ def export_csv(folder: Path, sessions: Sequence[Session]) -> None:
         rows.append(
             [*(header[name] for name in plain), *cells, *(session.header["fields"].get(name) for name in names)]
         )
-    columns = [["name", "kind", "unit", "description"], *([one.name, one.kind, one.unit, one.doc] for one in COLUMNS)]
+    used = columns_of(session.header for session in sessions)
+    columns = [["name", "kind", "unit", "description"], *([one.name, one.kind, one.unit, one.doc] for one in used)]
     script = resources.files("apps.experiment.export") / "read.R"
-    write_text(folder, "trials.csv", csv_of(row for session in sessions for row in session.rows))
+    write_text(folder, "trials.csv", csv_of((row for session in sessions for row in session.rows), used))
     write_text(folder, "participants.csv", csv_text(rows))
     write_text(folder, "columns.csv", csv_text(columns))
     write_text(folder, "read.R", script.read_text(encoding="utf-8"))
@@ -168,8 +169,8 @@ def counts_of(rows: Sequence[Row]) -> dict[str, Counts]:
 
 def export_psych_ds(folder: Path, sessions: Sequence[Session]) -> None:
     """Write the Psych-DS data set: one CSV for each session, and a description of every column."""
-    variables = []
-    for column in COLUMNS:  # PropertyValue of schema.org
+    variables, columns = [], columns_of(session.header for session in sessions)
+    for column in columns:  # PropertyValue of schema.org
         variable: dict[str, Any] = {"@type": "PropertyValue", "name": column.name, "description": column.doc}
         variable["valueType"] = _TYPES[column.kind]
         if column.unit:
@@ -192,7 +193,7 @@ def export_psych_ds(folder: Path, sessions: Sequence[Session]) -> None:
     for session in sessions:
         place = session.place
         file = f"study-{place.task}_participant-{place.participant}_session-{place.session:02d}_data.csv"
-        write_text(folder, f"data/{file}", csv_of(session.rows))
+        write_text(folder, f"data/{file}", csv_of(session.rows, columns))
 
 
 # --- folder of an export ----------------------------------------------------------------------------------------------

@@ -135,9 +135,32 @@ STIMULUS_COLUMNS: tuple[Column, ...] = (
 """Columns from the recordings. Specified, delivered and felt stimuli are kept separate."""
 
 COLUMNS = (*TRIAL_COLUMNS, *STIMULUS_COLUMNS)
-"""All columns, in order."""
+"""All columns, in order, without those of factors."""
 
-_NAMES = [column.name for column in COLUMNS]
+_FACTOR = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_MOST_FACTORS = 20
+
+
+def factors_of(header: Record) -> dict[str, dict[str, str]]:
+    """Return the level of each condition, by factor and condition, of the design in a header."""
+    found: dict[str, dict[str, str]] = {}
+    conditions = header["design"].get("conditions")
+    for condition in conditions if isinstance(conditions, list) else ():
+        levels = condition.get("factors") if isinstance(condition, dict) else None
+        for factor, level in levels.items() if isinstance(levels, dict) else ():
+            if _FACTOR.fullmatch(factor) and (factor in found or len(found) < _MOST_FACTORS):
+                found.setdefault(factor, {})[str(condition.get("name"))] = str(level)
+    return found
+
+
+def columns_of(headers: Iterable[Record]) -> tuple[Column, ...]:
+    """Return the columns of the table of some sessions: `COLUMNS`, and one for each factor of their designs."""
+    levels: dict[str, dict[str, str]] = {}
+    for header in headers:
+        for factor, found in factors_of(header).items():
+            levels.setdefault(factor, {}).update({level: f"level {level} of the factor" for level in found.values()})
+    own = [Column(f"factor_{name}", "text", f"level of the factor {name}", levels=one) for name, one in levels.items()]
+    return (*COLUMNS, *own)
 
 
 def text_of(value: Any, missing: str = "") -> str:
@@ -202,7 +225,9 @@ def from_recordings(folder: Path, trial: Record) -> Row:
 
 
 def trial_rows(session: Path | SessionFolder, measure: Measure | None = from_recordings) -> list[Row]:
-    """Return a row with `COLUMNS` for every complete attempt, in order, None where values are missing.
+    """Return a row for every complete attempt, in order, None where values are missing.
+
+    A row has `COLUMNS`, and a column ``factor_NAME`` for each factor of the design.
 
     Parameters
     ----------
@@ -229,8 +254,13 @@ def trial_rows(session: Path | SessionFolder, measure: Measure | None = from_rec
     """
     place = session if isinstance(session, SessionFolder) else SessionFolder.of(session)
     state = replay(read_journal(place.journal).records)
-    ended = [one for one in state.attempts if one.end is not None]
-    return [_row(state, one) | _stimulus(state, place, one, measure) for one in ended]
+    ended, factors = [one for one in state.attempts if one.end is not None], factors_of(state.header)
+    return [
+        _row(state, one)
+        | _stimulus(state, place, one, measure)
+        | {f"factor_{name}": levels.get(one.start["condition"]) for name, levels in factors.items()}
+        for one in ended
+    ]
 
 
 def _row(state: SessionState, attempt: Attempt) -> Row:
@@ -304,16 +334,16 @@ def write_table(place: SessionFolder, measure: Measure | None = from_recordings)
     OSError
         If a file cannot be written, or a different file exists.
     """
-    rows = trial_rows(place, measure)
-    put(place.table, tsv_of(rows))
-    put(place.table.with_suffix(".json"), json.dumps(description(), indent=2, ensure_ascii=False) + "\n")
+    rows, columns = trial_rows(place, measure), columns_of([read_journal(place.journal).records[0]])
+    put(place.table, tsv_of(rows, columns))
+    put(place.table.with_suffix(".json"), json.dumps(description(columns), indent=2, ensure_ascii=False) + "\n")
     return place.table
 
 
-def description() -> dict[str, Any]:
+def description(columns: Iterable[Column] = COLUMNS) -> dict[str, Any]:
     """Return the BIDS description of every column."""
     found: dict[str, Any] = {}
-    for column in COLUMNS:
+    for column in columns:
         described: dict[str, Any] = {"LongName": column.name.replace("_", " "), "Description": column.doc}
         if column.levels:
             described["Levels"] = dict(column.levels)
@@ -323,20 +353,22 @@ def description() -> dict[str, Any]:
     return found
 
 
-def tsv_of(rows: Iterable[Row]) -> str:
+def tsv_of(rows: Iterable[Row], columns: Iterable[Column] = COLUMNS) -> str:
     """Return the table in BIDS format.
 
     Columns are separated by tabs without quotes, missing values are ``n/a``, and line breaks are replaced by spaces.
     """
-    lines = ["\t".join(_NAMES)]
+    names = [column.name for column in columns]
+    lines = ["\t".join(names)]
     for row in rows:
-        lines.append("\t".join(_BREAKS.sub(" ", text_of(one, "n/a")) or "n/a" for one in map(row.get, _NAMES)))
+        lines.append("\t".join(_BREAKS.sub(" ", text_of(one, "n/a")) or "n/a" for one in map(row.get, names)))
     return "\n".join(lines) + "\n"
 
 
-def csv_of(rows: Iterable[Row]) -> str:
+def csv_of(rows: Iterable[Row], columns: Iterable[Column] = COLUMNS) -> str:
     """Return the table as CSV with a header."""
-    return csv_text([_NAMES, *(map(row.get, _NAMES) for row in rows)])
+    names = [column.name for column in columns]
+    return csv_text([names, *(map(row.get, names) for row in rows)])
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:

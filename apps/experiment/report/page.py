@@ -12,6 +12,7 @@ from typing import Any
 from apps.experiment.procedures.settings import procedure_settings
 from apps.experiment.report.analysis import ConditionResult, GroupResult, PersonResult, estimates_of
 from apps.experiment.report.data import Experiment, Person
+from apps.experiment.report.factors import Effect
 from apps.experiment.report.figures import (
     adjustment_figure,
     bracket,
@@ -214,17 +215,33 @@ _TRACK_LEGEND = (
 )
 
 
+_EFFECT_LEGEND = (
+    "Geometric means over participants of the ratio of thresholds at two levels of a factor, in conditions with the "
+    "same levels of the other factors; 95 % intervals of Student's t on logarithms. A ratio of 1 is no effect."
+)
+
+
 def report(
-    experiment: Experiment, people: Sequence[PersonResult], group: GroupResult, settings: AnalysisSettings
+    experiment: Experiment,
+    people: Sequence[PersonResult],
+    group: GroupResult,
+    settings: AnalysisSettings,
+    effects: Sequence[Effect] = (),
 ) -> str:
     """Return the report as HTML."""
     both = zip(experiment.people, people, strict=True)
     pages = [_person_page(experiment, person, result) for person, result in both]
-    return document(f"Experiment {experiment.name}", [_group_page(experiment, people, group, settings), *pages], _STYLE)
+    return document(
+        f"Experiment {experiment.name}", [_group_page(experiment, people, group, settings, effects), *pages], _STYLE
+    )
 
 
 def _group_page(
-    experiment: Experiment, people: Sequence[PersonResult], group: GroupResult, settings: AnalysisSettings
+    experiment: Experiment,
+    people: Sequence[PersonResult],
+    group: GroupResult,
+    settings: AnalysisSettings,
+    effects: Sequence[Effect],
 ) -> str:
     title = str(experiment.table("experiment").get("title") or experiment.name)
     who = f"{counted(len(people), 'participant')}, {counted(len(experiment.sessions), 'session')}"
@@ -249,6 +266,9 @@ def _group_page(
     if group.conditions:
         heading = _responses_counted(experiment)
         parts.append(f"<h2>Over participants</h2>{_wide(group_table(group, experiment.unit, heading))}")
+    if effects:
+        parts.append(f"<h2>Factors</h2>{_wide(effect_table(effects))}")
+        parts.append(f'<p class="legend">{_EFFECT_LEGEND}</p>')
     if group.magnitude is not None:
         codes = {one.code for one in people if not one.excluded}
         stimuli = [one for person in experiment.people if person.code in codes for one in estimates_of(person)[0]]
@@ -415,6 +435,16 @@ def difference_table(conditions: Sequence[ConditionResult], unit: str, percent: 
             row.append("" if one.true_weber is None else f"{100.0 * one.true_weber:.3g}")
             rows.append([*row, _HELD[one.holds_truth]])
     return _used([*_heads(unit, percent), f"true{bracket(unit)}", "true [%]", "held"], rows)
+
+
+def effect_table(effects: Sequence[Effect]) -> str:
+    """Return the table of the effects of factors."""
+    quantities = {"weber_fraction": "Weber fraction", "jnd": "difference"}
+    rows = []
+    for one in effects:
+        compared = [one.factor, f"{one.second} / {one.first}", f"{one.percent:g} %", quantities[one.quantity]]
+        rows.append([*compared, *number(one.ratio), str(one.participants)])
+    return table(["factor", "levels", "correct", "quantity", "ratio", "95 % interval", "participants"], rows)
 
 
 def fit_table(conditions: Sequence[ConditionResult], unit: str) -> str:

@@ -254,6 +254,8 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
         "slot": slot,
     }
     sidecar = {"design_file": str(design.path), "design_text": design.text, "configuration": design.session.as_dict()}
+    if design.csv_text:
+        sidecar["conditions_text"] = design.csv_text
     journal = Journal.create(place, header, sidecar)
     try:
         compensated = design.session.device_settings.get("friction_parameters")
@@ -323,10 +325,11 @@ def _same_design(place: SessionFolder, journal: Journal) -> Design:
     try:
         sidecar = parsed(read_small(place.sidecar))
         text, file = str(sidecar["design_text"]), str(sidecar["design_file"])
+        csv_text = str(sidecar["conditions_text"]) if "conditions_text" in sidecar else None
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise RecordingError(f"{place.sidecar} does not contain the experiment of the session ({error}).") from error
-    design, header = design_of(Source(Path(file), text)), journal.records[0]
-    if design.sha256 != header["design_sha256"]:
+    design, header = design_of(Source(Path(file), text), csv_text), journal.records[0]
+    if design.sha256 != header["design_sha256"] or design.tables["conditions"] != header["design"].get("conditions"):
         raise RecordingError(f"{place.sidecar}: its experiment is not the one of the journal; it was changed.")
     before, now = header["device"], device_facts(design)
     for name in ("name", "parameter_file_hash", "friction_file_hash", "measured_file_hash"):
