@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -215,19 +215,17 @@ def friction_coverage(scenario: FrictionScenario, trials: int = FRICTION_TRIALS)
     return FrictionCoverage(tuple(held), tuple(doubted))
 
 
-def friction_table(
-    scenarios: Iterable[FrictionScenario] = FRICTION_SCENARIOS, trials: int = FRICTION_TRIALS
-) -> Iterator[str]:
+def friction_table() -> Iterator[str]:
     """Yield the lines of the table of all scenarios as Markdown."""
     yield f"| recording | {' | '.join(_GROUPS)} | warned | missed in silence |"
     yield "|---" * (len(_GROUPS) + 3) + "|"
-    for scenario in scenarios:
-        of, shares = friction_coverage(scenario, trials), []
+    for scenario in FRICTION_SCENARIOS:
+        of, shares = friction_coverage(scenario), []
         for names in _GROUPS.values():
             known = [one[name] for one in of.held for name in names if name in one]
             shares.append(f"{sum(known) / len(known):.2f}" if known else "")
         silent = sum(not all(one.values()) and not doubt for one, doubt in zip(of.held, of.doubted, strict=True))
-        yield f"| {scenario.name} | {' | '.join(shares)} | {sum(of.doubted)} of {trials} | {silent} |"
+        yield f"| {scenario.name} | {' | '.join(shares)} | {sum(of.doubted)} of {FRICTION_TRIALS} | {silent} |"
 
 
 # --- motors -----------------------------------------------------------------------------------------------------------
@@ -302,10 +300,10 @@ def joint_of(seed: int, model: str = "stribeck") -> JointParameters:
     return identify([_recording(time, velocity, torque)], IdentificationOptions(model)).parameters()
 
 
-def driven(scenario: MotorScenario, seed: int, duration: float = 40.0) -> JointRecording:
+def driven(scenario: MotorScenario, seed: int) -> JointRecording:
     """Return a simulated recording of the joint while its motor is driven."""
     rng = np.random.default_rng([seed, 2])
-    time, _, velocity = _by_hand(rng, duration)
+    time, _, velocity = _by_hand(rng, 40.0)
     velocity = scenario.speed * velocity
     rates, phases = rng.uniform(1.5, 3.5, 2), rng.uniform(0.0, 2.0 * np.pi, 2)
     free = np.sin(np.multiply.outer(time, rates) + phases).sum(axis=1) / 2.0
@@ -375,16 +373,16 @@ def motor_coverage(scenario: MotorScenario, trials: int = MOTOR_TRIALS) -> Motor
     return MotorCoverage(errors, held, tuple(bool(fit.found().warnings) for fit in fits))
 
 
-def motor_table(scenarios: Iterable[MotorScenario] = MOTOR_SCENARIOS, trials: int = MOTOR_TRIALS) -> Iterator[str]:
+def motor_table() -> Iterator[str]:
     """Yield the lines of the table of all scenarios as Markdown."""
     yield "| recording | gain: median error | worst | interval holds it | warned | missed in silence |"
     yield "|---|---|---|---|---|---|"
-    for scenario in scenarios:
-        of = motor_coverage(scenario, trials)
+    for scenario in MOTOR_SCENARIOS:
+        of = motor_coverage(scenario)
         worst = of.errors[int(np.argmax(np.abs(of.errors)))]
         yield (
-            f"| {scenario.name} | {np.median(of.errors):+.1%} | {worst:+.1%} | {sum(of.held)} of {trials} "
-            f"| {sum(of.warned)} of {trials} | {of.silent_misses} |"
+            f"| {scenario.name} | {np.median(of.errors):+.1%} | {worst:+.1%} | {sum(of.held)} of {MOTOR_TRIALS} "
+            f"| {sum(of.warned)} of {MOTOR_TRIALS} | {of.silent_misses} |"
         )
 
 
@@ -453,12 +451,12 @@ def held(handle: Handle, fits: Sequence[FrictionFit]) -> dict[str, float]:
     }
 
 
-def handle_table(handles: Iterable[Handle] = HANDLES, trials: int = HANDLE_TRIALS) -> Iterator[str]:
+def handle_table() -> Iterator[str]:
     """Yield the lines of the table of all handles as Markdown."""
     yield "| handle | parameter | interval holds it | mean error | half the interval |"
     yield "|---|---|---|---|---|"
-    for handle in handles:
-        fits = [fit for seed in range(trials) for fit in fits_of(handle, seed)]
+    for handle in HANDLES:
+        fits = [fit for seed in range(HANDLE_TRIALS) for fit in fits_of(handle, seed)]
         often = held(handle, fits)
         for name, truth in handle.truth.items():
             error = float(np.mean([fit.values[name] / truth - 1.0 for fit in fits]))

@@ -121,10 +121,10 @@ def _bench_and_person(
     if not settings.emulated:
         yield Bench(settings, moved_with({})), TerminalPerson(options.yes)
         return
-    with operated() as (hand, lane):
+    with operated() as (hand, mailbox):
         backend = settings.plug_in(hand)
         handle = backend.units[0].profile.handle
-        person = EmulatedPerson(lane, request.reach(handle.half_width, handle.half_height))
+        person = EmulatedPerson(mailbox, request.reach(handle.half_width, handle.half_height))
         person.show_message = print_message  # type: ignore[method-assign]
         yield Bench(settings, moved_with({"hand": hand}), backend), person
 

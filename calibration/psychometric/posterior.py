@@ -231,10 +231,10 @@ def make_box(shape: Shape, positions: Array, width: WidthPrior | None) -> Box:
     return Box(lowest, highest, extent, width or WidthPrior(_LINEAR_WIDTH.median * extent, _LINEAR_WIDTH.spread))
 
 
-def span_of(values: Array, mass: Array, kept: float = 1e-5) -> tuple[float, float]:
-    """Return the range of a marginal distribution without a fraction `kept` at each end, plus two steps."""
+def span_of(values: Array, mass: Array) -> tuple[float, float]:
+    """Return the range of a marginal distribution without the fraction 1e-5 at each end, plus two steps."""
     step = 2.0 * float(values[1] - values[0])
-    low, high = weighted_quantiles(values, mass, (kept, 1.0 - kept))
+    low, high = weighted_quantiles(values, mass, (1e-5, 1.0 - 1e-5))
     return max(float(values[0]), float(low) - step), min(float(values[-1]), float(high) + step)
 
 
@@ -311,9 +311,9 @@ class Posterior:
         """Return u at which F equals `share`, for each threshold and width (m, w)."""
         return np.asarray(self.thresholds[:, None] + self.shape.reach(share) * self.widths)
 
-    def predictions(self, positions: Array, bins: int = 2000) -> tuple[Array, Array]:
-        """Return the cumulative posterior distribution of P at the positions (n, bins) and its mean (n,)."""
-        histogram, mean = np.zeros((len(positions), bins)), np.zeros(len(positions))
+    def predictions(self, positions: Array) -> tuple[Array, Array]:
+        """Return the cumulative posterior distribution of P at the positions (n, 2000) and its mean (n,)."""
+        histogram, mean = np.zeros((len(positions), 2000)), np.zeros(len(positions))
         keep = self.mass.sum(axis=2) > 1e-7  # negligible cells do not affect the plotted lines
         rows, columns = np.flatnonzero(keep.any(axis=1)), np.flatnonzero(keep.any(axis=0))
         mass = self.mass[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
