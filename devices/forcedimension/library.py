@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from ctypes import POINTER, c_bool, c_byte, c_char_p, c_double, c_int, c_ubyte, c_uint, c_ushort
 from typing import Any
@@ -11,12 +12,14 @@ from haptics.errors import HapticError
 
 NAME = "forcedimension"
 
+_PROCESSORS = (platform.machine(), "x86_64", "aarch64", "arm64")  # the others too, to name a wrong one
+
 LIBRARY = VendorLibrary(
     backend=NAME,
     title="Force Dimension SDK",
     files=("libdrd.so", "libdhd.so"),
     variables=("FDSDK", "FORCEDIM_SDK"),
-    folders=("lib/release/lin-x86_64-gcc", "lib/release/lin-aarch64-gcc", "lib/release/lin-arm64-gcc", "lib"),
+    folders=(*(f"lib/release/lin-{name}-gcc" for name in _PROCESSORS), "lib"),
     usual=("/opt/forcedimension/sdk-*", "/opt/sdk-*", "~/sdk-*", "/usr/local/sdk-*"),
 )
 """The library; ``libdhd`` lacks the functions ``drd``, which is then reported."""

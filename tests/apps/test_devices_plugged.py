@@ -241,6 +241,23 @@ def test_arm_needs_a_drive_and_no_usb_sensor(tmp_path):
     assert 'ENV{ID_MM_DEVICE_IGNORE}="1"' in one.udev_rules
 
 
+def test_force_dimension_device_needs_the_sdk_of_its_maker(tmp_path, monkeypatch):
+    place = "/sys/bus/usb/devices/1-3"
+    about = {"idVendor": "1451", "idProduct": "0402", "busnum": "1", "devnum": "7", "serial": "1234"}
+    files = {f"{place}/{name}": f"{value}\n" for name, value in about.items()} | {"/dev/bus/usb/001/007": ""}
+    monkeypatch.setenv("FDSDK", str(tmp_path / "nowhere"))
+    found = survey(write_files(tmp_path, files), EmulatedUsbBackend())
+    assert [one.serial for one in found.of("forcedimension")] == ["1234"]
+    (missing,) = found.missing("forcedimension")
+    assert missing.startswith("FDSDK = ") and "it must be the folder of the Force Dimension SDK" in missing
+    sdk = tmp_path / "nowhere" / "lib" / "release" / "lin-x86_64-gcc"
+    sdk.mkdir(parents=True)
+    (sdk / "libdrd.so.3.16.0").touch()
+    found = survey(tmp_path, EmulatedUsbBackend())
+    assert found.missing("forcedimension") == []
+    assert "run --device forcedimension" in describe(found)
+
+
 def test_devices_command_reports_devices_and_missing_requirements(capsys):
     assert main(["devices", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)

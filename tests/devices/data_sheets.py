@@ -256,6 +256,7 @@ SUBJECTS = (
     Subject("pid-joystick, emulated", "pid-joystick", EMULATED),
     Subject("pantograph, emulated", "pantograph", EMULATED),
     Subject("inverse3, emulated", "inverse3", EMULATED),
+    Subject("forcedimension, emulated", "forcedimension", EMULATED),
     Subject("touch, emulated", "touch", EMULATED),
     Subject("falcon, emulated", "falcon", EMULATED),
     Subject("arm, emulated, text", "arm", (*EMULATED, "device.motors.protocol=text")),

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import math
 import mmap
+import os
 import shutil
 import socket
 import tempfile
@@ -271,6 +272,8 @@ def devices_of(
         The devices, with different names.
     faults : sequence of str
         Faults of all devices by time, ``NAME@SECONDS+DURATION``; the time counts from the first force of every host.
+    until : int
+        File descriptor; 0 is standard input, which ends with the parent process.
 
     Raises
     ------
@@ -283,7 +286,7 @@ def devices_of(
     far_end.serve.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_int)
     assert far_end.device_size() == DEVICE.itemsize
     library = maker.library()
-    shared = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # memory, which no disk delays
     with contextlib.ExitStack() as resources:
         folder = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="haptics-")))
         memory = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="haptics-", dir=shared)))
