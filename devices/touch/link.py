@@ -152,7 +152,9 @@ class Library:
             if reset_encoders:
                 self.functions.hdUpdateCalibration(Style.ENCODER_RESET)
             link.scheduled = self.functions.hdScheduleAsynchronous(self._callback, link.place, MAX_PRIORITY)
-            _raise_first(self.pop_errors())
+            if errors := self.pop_errors():
+                self.functions.hdDisableDevice(handle)
+                _raise_first(errors)
             self._links.append(link)
         if not link.wait_for(lambda record: record["rounds"] >= _FIRST_FRAMES, _START):
             _raise_first(self.close(link))

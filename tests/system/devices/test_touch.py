@@ -184,6 +184,13 @@ def test_person_is_instructed_to_calibrate_and_to_return():
             rig.driver(patience=0.1).open()
 
 
+def test_encoders_that_cannot_be_reset_are_said_and_the_device_is_released(rig):
+    with pytest.raises(DeviceOpenError, match="touch: the device reports a fault"):
+        rig.driver(configuration="left", reset_encoders=True).open()  # the emulated device has an inkwell
+    with rig.driven(configuration="left") as device:
+        exercise(device)
+
+
 def test_device_in_use_is_refused(rig):
     with rig.driven(configuration="left"):
         with pytest.raises(DeviceOpenError, match="'left' was not opened: the device is in use already"):
