@@ -92,7 +92,8 @@ class DeviceFile:
     def read(self) -> bytes:
         """Return the data of the next packet, which may be empty."""
         buffer = ctypes.create_string_buffer(_PACKET)
-        return buffer.raw[STATUS : self._transfer(ENDPOINT_IN, buffer)]
+        length = self._transfer(ENDPOINT_IN, buffer)
+        return buffer.raw[STATUS:length]
 
     def _transfer(self, endpoint: int, buffer: ctypes.Array[ctypes.c_char]) -> int:
         request = _BULK.pack(endpoint, len(buffer), _TIMEOUT, ctypes.addressof(buffer))

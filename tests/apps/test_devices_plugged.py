@@ -266,3 +266,13 @@ def test_devices_command_reports_devices_and_missing_requirements(capsys):
     rows = {row["name"]: row for row in answer["devices"]}
     assert rows["virtual-joystick"]["missing"] == []
     assert bool(rows["pid-joystick"]["missing"]) == (not any(one["speaks_pid"] for one in answer["plugged"]))
+
+
+def test_falcon_is_found_by_its_identity_with_the_next_command(tmp_path):
+    place = "/sys/bus/usb/devices/1-4"
+    files = {"idVendor": "0403", "idProduct": "cb48", "serial": "F1", "busnum": "1", "devnum": "7"}
+    write_files(tmp_path, {f"{place}/{name}": text for name, text in files.items()} | {"/dev/bus/usb/001/007": ""})
+    (one,) = survey(tmp_path, EmulatedUsbBackend()).of("falcon")
+    assert (one.name, one.serial, one.missing) == ("Novint Falcon", "F1", ())
+    assert "run --device falcon --model C --set device.firmware=FILE" in one.next
+    assert 'ATTR{idProduct}=="cb48"' in one.udev_rules

@@ -85,6 +85,7 @@ class UsbDeviceFiles:
         """Plug the stick in; the kernel's driver takes it."""
         found = descriptors(self._stick.firmware.configuration_descriptor)
         self.drivers = {each[2]: USBHID for each in found if each[1] == INTERFACE and each[5] == HID_CLASS}
+        self.owners: dict[int, _OpenFile] = {}
         self.bus = self._make_bus(self._stick)
         _describe(self._folder, self._stick.firmware)
 
@@ -112,11 +113,13 @@ class _OpenFile:
     def __init__(self, files, connection):
         self._bus = files.bus
         self._drivers = files.drivers
+        self._owners = files.owners
         self._connection = connection
         self._claimed: set[int] = set()
         self._pending: dict[int, Transfer] = {}
         self._over: deque[tuple[int, int, bytes]] = deque()
         self._calls: dict[int, Callable[[int], int]] = {
+            2: self._bulk,
             4: lambda _: 0,  # SETINTERFACE: no interface has a second setting
             8: self._driver,
             10: self._submit,
@@ -160,6 +163,7 @@ class _OpenFile:
             if interface in self._drivers and interface not in self._claimed:
                 raise Refused(errno.EBUSY)
             self._drivers[interface] = USBFS
+            self._owners[interface] = self
             self._claimed.add(interface)
         return 0
 
@@ -175,6 +179,14 @@ class _OpenFile:
             for interface in tuple(interfaces):
                 self._claimed.discard(interface)
                 self._drivers.pop(interface, None)
+
+    def lose(self, interface):
+        """Cancel the transfers of an interface that another program takes."""
+        self._claimed.discard(interface)
+        for address, transfer in list(self._pending.items()):
+            if transfer.endpoint and self._bus.interface_of[transfer.endpoint] == interface:
+                if self._bus.cancel(transfer):
+                    self._finish(address, -errno.ENOENT, b"")
 
     def _driver(self, address):
         """GETDRIVER: the number of an interface, then room for a name."""
@@ -192,6 +204,8 @@ class _OpenFile:
                 if driver is None:
                     raise Refused(errno.ENODATA)
                 del self._drivers[interface]
+                if driver == USBFS:
+                    self._owners.pop(interface).lose(interface)
             elif request & 0xFF == 23:
                 if driver is not None:
                     raise Refused(errno.EBUSY)
@@ -227,6 +241,31 @@ class _OpenFile:
             self._pending[address] = transfer
             self._bus.submit(transfer)
         return 0
+
+    def _bulk(self, address):
+        """BULK: a transfer that the call waits for."""
+        endpoint, length, timeout, buffer = struct.unpack("@IIIP", self._read(address, 24))
+        if self._bus.interface_of[endpoint] not in self._claimed:
+            raise Refused(errno.EINVAL)
+        ends: list[tuple[int, bytes]] = []
+
+        def end(status, data):
+            ends.append((status, data))
+            self._bus.lock.notify_all()
+
+        data = b"" if endpoint & TO_HOST else self._read(buffer, length)
+        transfer = Transfer(endpoint, end, data=data, length=length)
+        with self._bus.lock:
+            self._bus.submit(transfer)
+            if not self._bus.lock.wait_for(lambda: ends, timeout * 1e-3):
+                self._bus.cancel(transfer)
+                raise Refused(errno.ETIMEDOUT)
+        status, found = ends[0]
+        if status:
+            raise Refused(-status)
+        if endpoint & TO_HOST and found:
+            self._write(buffer, found)
+        return len(found) if endpoint & TO_HOST else length
 
     def _finish(self, address, status, data):
         self._pending[address].data = data
