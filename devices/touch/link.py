@@ -153,6 +153,7 @@ class Library:
                 self.functions.hdUpdateCalibration(Style.ENCODER_RESET)
             link.scheduled = self.functions.hdScheduleAsynchronous(self._callback, link.place, MAX_PRIORITY)
             if errors := self.pop_errors():
+                self.functions.hdUnschedule(link.scheduled)
                 self.functions.hdDisableDevice(handle)
                 _raise_first(errors)
             self._links.append(link)
