@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apps.experiment.conditions import Origin, read_conditions
+from apps.experiment.forms.forms import MOST_FORMS, ConsentSettings, Form, consent_form, form_of
 from apps.experiment.observers import ObserverSettings
 from apps.experiment.procedures.settings import procedure_settings
 from apps.experiment.settings import (
@@ -59,10 +60,11 @@ OWN_TABLES: dict[str, type[Any]] = {
     "texts": TextSettings,
     "fields": FieldSettings,
     "screen": ScreenSettings,
+    "consent": ConsentSettings,
 }
 """Tables with a settings class each."""
 
-OTHER_TABLES = ("conditions", "factors", "procedure", "observer", "power", "analysis")
+OTHER_TABLES = ("conditions", "factors", "forms", "procedure", "observer", "power", "analysis")
 """Tables of other forms, and tables that other commands read."""
 
 USUAL_KEYS: dict[str, tuple[str, ...]] = {
@@ -107,10 +109,15 @@ class Design:
         Text of the file.
     tables : dict
         Parsed content of the file. Conditions from factors or a CSV file are listed.
-    experiment, stimulus, catch, practice, trials, exploration, friction, response, resume, texts, fields, screen
+    experiment, stimulus, catch, practice, trials, exploration, friction, response, resume, texts, fields, screen,
+    consent
         Settings of the tables of the same names.
     conditions : tuple of ConditionSettings
         Conditions, which are constant within a track.
+    forms : tuple of Form
+        Questionnaires, in order.
+    consent_form : Form or None
+        Consent page, None if there is none.
     procedure : dict
         Table of the procedure. A condition may override its entries.
     session : SessionConfig
@@ -142,6 +149,9 @@ class Design:
     texts: TextSettings
     fields: FieldSettings
     screen: ScreenSettings
+    consent: ConsentSettings
+    forms: tuple[Form, ...]
+    consent_form: Form | None
     session: SessionConfig
     csv_text: str = field(default="", repr=False)
     origins: tuple[Origin, ...] = field(default=(), repr=False, compare=False)
@@ -229,7 +239,11 @@ def design_of(source: Source, csv_text: str | None = None) -> Design:
         if name not in known:
             with source.locating(name):
                 raise unknown_name("table", name, known)
-        if not isinstance(table, dict) and name != "conditions" and not (name == "scene" and isinstance(table, str)):
+        if (
+            not isinstance(table, dict)
+            and name not in ("conditions", "forms")
+            and not (name == "scene" and isinstance(table, str))
+        ):
             raise source.error((name,), f"{name} = {str(table)[:40]!r}: must be a table, [{name}].")
     if "experiment" not in tables:
         raise source.error(("experiment",), "experiment: the table [experiment] is missing.")
@@ -247,7 +261,11 @@ def design_of(source: Source, csv_text: str | None = None) -> Design:
         name = language if experiment.texts else "texts"
         with texts.locating(name):
             own["texts"] = build(TextSettings, texts.tables.get(name, {}), "texts")
-            require_translated(texts.tables.get(name, {}), language, answers)
+            asks = bool(tables.get("forms")) or bool(own["consent"].version)
+            require_translated(texts.tables.get(name, {}), language, answers, asks)
+    with source.locating("consent"):
+        consent = consent_form(own["consent"], own["texts"].consent, language)
+    forms = _forms(source, own["texts"].forms, language)
     conditions, session = read_conditions(source, csv_text), _session(source)
     if conditions.tables is not tables.get("conditions"):
         tables = {**tables, "conditions": conditions.tables}
@@ -262,6 +280,8 @@ def design_of(source: Source, csv_text: str | None = None) -> Design:
         origins=conditions.origins,
         procedure=dict(tables["procedure"]),
         session=session,
+        forms=forms,
+        consent_form=consent,
         **own,
     )
     _check(source, design)
@@ -294,6 +314,26 @@ def levels_of(table: Mapping[str, Any]) -> tuple[float, float]:
 
 
 # --- parts of a design ---
+
+
+def _forms(source: Source, words: Mapping[str, Any], language: str) -> tuple[Form, ...]:
+    """Return the questionnaires, with their texts in the language of the experiment."""
+    given = source.tables.get("forms", [])
+    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given) or len(given) > MOST_FORMS:
+        raise source.error(("forms",), f"forms: must be at most {MOST_FORMS} tables, [[forms]].")
+    found: list[Form] = []
+    for number, table in enumerate(given):
+        with source.locating("forms", number):
+            form = form_of(table, words.get(str(table.get("name")), {}), language)
+            if any(one.name.replace("_", "") == form.name.replace("_", "") for one in found):  # a BIDS label
+                raise ConfigurationError(f"forms.name = {form.name!r}: there are two of that name.")
+            found.append(form)
+    for name in words:
+        if name not in (form.name for form in found):
+            raise source.error(
+                ("texts", "forms", name), f"texts.forms.{name}: the experiment has no form of that name."
+            )
+    return tuple(found)
 
 
 def _session(source: Source) -> SessionConfig:

@@ -396,7 +396,24 @@ class TextSettings:
     button: str = string(
         "button {number}", allowed="text; {number} is the button's", doc="name of a button of the device"
     )
+    back: str = string("back", doc="forms: label of the key that goes back to the previous item")
+    form_required: str = string("Please give an answer.", doc="forms: shown when an answer is missing")
+    form_optional: str = string("You may leave this out.", doc="forms: shown with an item that is not required")
+    form_number: str = string(
+        "Please enter a number from {minimum} to {maximum}.",
+        allowed="text; {minimum} and {maximum} are the range",
+        doc="forms: shown when a number is not valid",
+    )
+    form_whole: str = string(
+        "Please enter a whole number from {minimum} to {maximum}.",
+        allowed="text; {minimum} and {maximum} are the range",
+        doc="forms: shown when a whole number is not valid",
+    )
     answers: Any = _table("a table of words, by answer", "labels of the answers")
+    forms: Any = _table(
+        "a table of tables, by form", "texts of forms: title, and items with text, label, low, high ..."
+    )
+    consent: Any = _table("a table of texts", "texts of the consent page: title, text, statement, agree, refuse ...")
     keys: Any = _table("a table of words, by key", "labels of keys such as space")
 
     def __post_init__(self) -> None:
@@ -410,6 +427,9 @@ class TextSettings:
             table = getattr(self, name)
             good = isinstance(table, dict) and all(isinstance(word, str) and word for word in table.values())
             _require(good, f"texts.{name}", table, "a table of words")
+        good = isinstance(self.forms, dict) and all(isinstance(one, dict) for one in self.forms.values())
+        _require(good, "texts.forms", self.forms, "a table of tables")
+        _require(isinstance(self.consent, dict), "texts.consent", self.consent, "a table of texts")
         strange = [answer for answer in self.answers if answer not in ANSWERS]
         if strange:
             raise ConfigurationError(
@@ -425,7 +445,13 @@ class TextSettings:
         return str(self.keys.get(name, on_the_cap(name)))
 
 
-def require_translated(given: Mapping[str, Any], language: str, answers: tuple[str, ...]) -> None:
+_OF_FORMS = ("back", "form_required", "form_optional", "form_number", "form_whole")
+"""Texts that are needed only if the experiment has forms or a consent page."""
+
+_TABLES = ("answers", "keys", "forms", "consent")
+
+
+def require_translated(given: Mapping[str, Any], language: str, answers: tuple[str, ...], forms: bool = False) -> None:
     """Raise if texts are missing, so that a participant would read English amid another language.
 
     Parameters
@@ -436,6 +462,8 @@ def require_translated(given: Mapping[str, Any], language: str, answers: tuple[s
         Language of the table.
     answers : tuple of str
         Possible answers in the experiment.
+    forms : bool
+        Whether the experiment has forms or a consent page.
 
     Raises
     ------
@@ -445,7 +473,8 @@ def require_translated(given: Mapping[str, Any], language: str, answers: tuple[s
     if language == "en" or language.startswith("en-"):
         return
     words = given.get("answers", {})
-    missing = [one.name for one in fields(TextSettings) if one.name not in ("answers", "keys", *_OPTIONAL, *given)]
+    optional = (*_TABLES, *_OPTIONAL, *(() if forms else _OF_FORMS))
+    missing = [one.name for one in fields(TextSettings) if one.name not in (*optional, *given)]
     missing += [f"answers.{answer}" for answer in answers if answer not in words]
     if missing:
         raise ConfigurationError(

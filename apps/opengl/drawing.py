@@ -165,7 +165,9 @@ class Brush:
         self.labels.append(label)
         return label
 
-    def paragraphs(self, words: str, area: Area, sizes: tuple[float, float], colour: str, left: bool) -> float:
+    def paragraphs(
+        self, words: str, area: Area, sizes: tuple[float, float], colour: str, left: bool, side: str = ""
+    ) -> float:
         """Add wrapped text centred in an area, with the largest font size that fits.
 
         Parameters
@@ -174,6 +176,8 @@ class Brush:
             Largest and smallest font size [pixel].
         left : bool
             Whether the lines are left-aligned, as for longer texts, or centred.
+        side : str
+            ``left`` or ``right``: align the lines with this side of the area.
 
         Returns
         -------
@@ -183,7 +187,7 @@ class Brush:
         size, least = sizes
         width = min(area.width, 34 * size)
         place = area.middle[0] - 0.5 * width, area.middle[1]
-        align = "left" if left else "center"
+        align = side or ("left" if left else "center")
         label = self.text(words, place, size, colour, anchor="left", width=width, multiline=True, align=align)
         while (label.content_height > area.height or label.content_width > width) and size > 0.3 * least:
             size *= 0.94
@@ -192,6 +196,8 @@ class Brush:
             label.width = width = min(area.width, 40 * size) if size > least else area.width
             label.end_update()
         label.x = round(area.middle[0] - 0.5 * (label.content_width if left else width))
+        if side:
+            label.x = round(area.x if side == "left" else area.x + area.width - width)
         return size
 
     def picture(self, cover: Cover, place: Point, colour: str, front: bool = False) -> Any:

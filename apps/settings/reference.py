@@ -7,6 +7,7 @@ import sys
 from collections.abc import Container, Iterator
 
 from apps.experiment.design import OWN_TABLES
+from apps.experiment.forms.forms import FormSettings, ItemSettings, ScoreSettings
 from apps.experiment.observers import ObserverSettings
 from apps.experiment.procedures.settings import KINDS
 from apps.experiment.settings import AnalysisSettings, ConditionSettings, PowerSettings
@@ -131,6 +132,9 @@ def pages() -> Iterator[str]:
     for name, cls in OWN_TABLES.items():
         yield _section(name, f"Experiment: `{name}`", cls)
     yield _section("conditions", "Experiment: each of `conditions`", ConditionSettings)
+    yield _section("forms", "Experiment: each of `forms`", FormSettings, "See [Questionnaires](experiments/forms.md).")
+    yield _section("forms.items", "Experiment: each of `forms.items`", ItemSettings)
+    yield _section("forms.scores.NAME", "Experiment: each of `forms.scores`", ScoreSettings)
     for kind, procedure in KINDS.items():
         yield _section("procedure", f'Experiment: `procedure.kind = "{kind}"`', procedure)
     yield _section("observer", "Experiment: `observer`", ObserverSettings)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.experiment.export.formats import about, readme, write_json, write_text
+from apps.experiment.export.forms import forms_of, wide_rows
 from apps.experiment.journal.tables import Session, columns_of, description, text_of, tsv_of
 from haptics.device import Causality
 from haptics.errors import RecordingError
@@ -99,9 +100,37 @@ def _write_session(folder: Path, session: Session) -> None:
         task["TaskDescription"] = title
     write_text(folder, f"{where}/beh/{place.stem}_beh.tsv", tsv_of(rows, own))
     write_json(folder, f"{where}/beh/{place.stem}_beh.json", task | columns)
+    _write_forms(folder, where, session)
     if len(scans) > 1:
         name = f"sub-{place.participant}_ses-{place.session:02d}_scans.tsv"
         write_text(folder, f"{where}/{name}", "\n".join([*scans, ""]))
+
+
+def _write_forms(folder: Path, where: str, session: Session) -> None:
+    """Write a table for each form, with a row for each time that it was completed, and its description."""
+    place, forms = session.place, forms_of(session)
+    for name, rows in wide_rows(session).items():
+        columns = list(dict.fromkeys(column for row in rows for column in row))
+        lines = ["\t".join(columns)]
+        for row in rows:
+            lines.append("\t".join(" ".join(text_of(row.get(one), "n/a").split()) or "n/a" for one in columns))
+        task = f"form{name.replace('_', '')}"
+        stem = f"{where}/beh/sub-{place.participant}_ses-{place.session:02d}_task-{task}_beh"
+        described: dict[str, Any] = {
+            "TaskName": task,
+            "TaskDescription": f"questionnaire {name} of the experiment {session.header['experiment']}",
+            "after_blocks": {"Description": "number of test blocks that were finished before the form"},
+            "completed_utc": {"Description": "when the form was completed (ISO 8601)"},
+        }
+        form = forms.get(name)
+        for item in form.asked if form is not None else ():
+            described[item.name] = {"Description": item.text}
+            described[item.name] |= {"Levels": item.options} if item.options else {}
+            described[item.name] |= {"Units": item.unit} if item.unit else {}
+        for column in columns:
+            described.setdefault(column, {"Description": f"{column.replace('_', ' ')} of the form"})
+        write_text(folder, f"{stem}.tsv", "\n".join([*lines, ""]))
+        write_json(folder, f"{stem}.json", described)
 
 
 # --- motion data ---

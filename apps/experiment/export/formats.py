@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from apps.experiment.export.forms import FORM_COLUMNS, codebook, form_rows
 from apps.experiment.journal.folder import sessions_below
 from apps.experiment.journal.journal import read_journal, replay, require_same
 from apps.experiment.journal.tables import Row, Session, columns_of, csv_of, csv_text, text_of, trial_rows
@@ -101,7 +102,8 @@ def export_csv(folder: Path, sessions: Sequence[Session]) -> None:
     """Write ``trials.csv``, ``participants.csv``, a description of the columns, and ``read.R``.
 
     The tables are for JASP, jamovi, pandas and R. ``participants.csv`` has a row for each session: participant, design,
-    device, time, end, and data about the participant.
+    device, time, end, and data about the participant. If there are forms, their answers and scores are in
+    ``forms.csv`` and described in ``forms_codebook.csv``.
     """
     names = sorted({name for session in sessions for name in session.header["fields"]})
     plain = ["participant", "session", "experiment", "seed", "slot", "design_sha256", "blind"]
@@ -127,6 +129,17 @@ def export_csv(folder: Path, sessions: Sequence[Session]) -> None:
     write_text(folder, "participants.csv", csv_text(rows))
     write_text(folder, "columns.csv", csv_text(columns))
     write_text(folder, "read.R", script.read_text(encoding="utf-8"))
+    answers = [row for session in sessions for row in form_rows(session)]
+    if answers:
+        write_text(folder, "forms.csv", _forms_csv(answers))
+        write_text(folder, "forms_codebook.csv", csv_text(codebook(sessions)))
+        script = resources.files("apps.experiment.export") / "read_forms.R"
+        write_text(folder, "read_forms.R", script.read_text(encoding="utf-8"))
+
+
+def _forms_csv(rows: Sequence[Row]) -> str:
+    names = [column.name for column in FORM_COLUMNS]
+    return csv_text([names, *(map(row.get, names) for row in rows)])
 
 
 def export_psignifit(folder: Path, sessions: Sequence[Session]) -> None:
@@ -170,7 +183,10 @@ def counts_of(rows: Sequence[Row]) -> dict[str, Counts]:
 def export_psych_ds(folder: Path, sessions: Sequence[Session]) -> None:
     """Write the Psych-DS data set: one CSV for each session, and a description of every column."""
     variables, columns = [], columns_of(session.header for session in sessions)
-    for column in columns:  # PropertyValue of schema.org
+    forms = {session.place.stem: rows for session in sessions if (rows := form_rows(session))}
+    known = {column.name for column in columns}
+    described = (*columns, *(one for one in FORM_COLUMNS if forms and one.name not in known))
+    for column in described:  # PropertyValue of schema.org
         variable: dict[str, Any] = {"@type": "PropertyValue", "name": column.name, "description": column.doc}
         variable["valueType"] = _TYPES[column.kind]
         if column.unit:
@@ -194,6 +210,9 @@ def export_psych_ds(folder: Path, sessions: Sequence[Session]) -> None:
         place = session.place
         file = f"study-{place.task}_participant-{place.participant}_session-{place.session:02d}_data.csv"
         write_text(folder, f"data/{file}", csv_of(session.rows, columns))
+        if place.stem in forms:
+            name = file.removesuffix("_data.csv") + "_content-forms_data.csv"
+            write_text(folder, f"data/{name}", _forms_csv(forms[place.stem]))
 
 
 # --- folder of an export ----------------------------------------------------------------------------------------------

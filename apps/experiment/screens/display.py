@@ -181,6 +181,11 @@ class Display:
         title, keys = self._texts.practice_title, self._go_on()
         self._show("before the practice", kind="practice", title=title, text=text, keys=keys)
 
+    def form(self, name: str, contents: dict[str, Any]) -> None:
+        """Show an item of a form (`FormDialog.contents`). The answers are not sent to the experimenter."""
+        phase = f"{name}, page {contents['page']} of {contents['pages']}"
+        self._show(phase, **contents)
+
     def rest(self, until: float, text: str) -> None:
         """Show a break that lasts at least until `until` [s, monotonic]."""
         title, keys = self._texts.rest_title, self._go_on()

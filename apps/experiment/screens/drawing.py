@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from apps.experiment.screens.forms import Target, draw_item
 from apps.experiment.screens.messages import Pacing, Show
 from apps.experiment.settings import on_the_cap
+from apps.front_ends.messages import Key
 from apps.opengl.drawing import Brush, badge, box, cross, disc, tick
 from apps.opengl.plane import Area, Plane
 from apps.shared.theme import Theme, blend
@@ -50,6 +52,7 @@ class Layout:
         self.left = Area(margin, rows.y, side, rows.height)
         self.right = Area(width - margin - side, rows.y, side, rows.height)
         self.hint, self.keys = band(23.5, 29.5), band(4.5, 22)
+        self.question, self.answer = band(63, 86.5), band(31, 62)
         self.bar = Area(0.5 * (width - bar), 1.4 * unit, bar, 1.4 * unit)
 
 
@@ -76,18 +79,24 @@ class Scene:
     ----------
     small : bool
         Whether a text has letters that are too small to be readable at 1 m.
+    targets : list of Target
+        Areas of a form that can be clicked.
     """
 
     def __init__(self, show: Show, layout: Layout, theme: Theme, scale: float) -> None:
         self._show, self._layout, self._theme, self._scale = show, layout, theme, scale
         self.brush = Brush()
         self.small = False
+        self.targets: list[Target] = []
         self._count: Any = None
         self._hint: tuple[Any, ...] = ()
         self._waiting: list[Any] = []
         if show.dark:
             return
         self._write()
+        if show.item is not None:
+            areas = {"question": layout.question, "answer": layout.answer, "hint": layout.hint, "page": layout.text}
+            self.targets += draw_item(show.item, self.brush, self._paragraphs, areas, layout.unit, theme)
         self._draw_intervals()
         self._draw_middle()
         if show.keys:
@@ -125,9 +134,11 @@ class Scene:
             label.color = (*bytes.fromhex((self._theme.text if held else self._theme.on_alarm)[1:]), 255)
         return changed
 
-    def _paragraphs(self, words: str, area: Area, share: float, colour: str, left: bool = False) -> None:
+    def _paragraphs(
+        self, words: str, area: Area, share: float, colour: str, left: bool = False, side: str = ""
+    ) -> None:
         least, size = LEAST_TEXT * self._layout.unit, share * self._scale * self._layout.unit
-        used = self.brush.paragraphs(words, area, (size, least), colour, left)
+        used = self.brush.paragraphs(words, area, (size, least), colour, left, side)
         self.small |= used < min(least, size)
 
     def _write(self) -> None:
@@ -187,8 +198,8 @@ class Scene:
         room = layout.keys.width - gap * (len(widths) - 1)
         if sum(widths) > room:
             self.small = True
-        for left, width, cap_width, (cap, words) in zip(
-            in_a_row(widths, gap, layout.keys), widths, caps, columns, strict=True
+        for choice, left, width, cap_width, (cap, words) in zip(
+            self._show.keys, in_a_row(widths, gap, layout.keys), widths, caps, columns, strict=True
         ):
             x, y = left + 0.5 * width, layout.keys.y + layout.keys.height - 0.5 * height
             cap.position, words.position = (x, y, 0), (x, y - 0.5 * height - 3.4 * layout.unit, 0)
@@ -198,6 +209,9 @@ class Scene:
             parts.append(self.brush.picture(frame, (x, y), theme.text, front=True))
             if self._count is not None:
                 self._waiting += parts
+            if self._show.item is not None:
+                area = Area(x - 0.5 * cap_width, y - 0.5 * height, cap_width, height)
+                self.targets.append(Target(area, lambda share, key=choice.key: Key(key, True)))  # type: ignore[misc]
         for part in self._waiting:
             part.visible = False
 

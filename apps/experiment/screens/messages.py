@@ -1,9 +1,10 @@
 """Messages between an experiment and its screens, in addition to `apps.front_ends.messages`.
 
 Both screens are front ends. The participant's screen receives `Show`, and sends `messages.Key`, `HoldKey`, the
-`Command` to pause (Esc) and, if the mouse is the hand, `HandTarget` and `HandButtons`. The experimenter's screen
-receives `SessionOutline`, `Progress`, `Outcome`, `Certificate` and `Notice`, and sends `Note` and `Command`. Both
-receive `messages.SessionStarted` and `SessionEnded` of every block, since they read force and position from its trace.
+`Command` to pause (Esc), the answers to forms (`Picked`, `Placed`, `Typed`) and, if the mouse is the hand, `HandTarget`
+and `HandButtons`. The experimenter's screen receives `SessionOutline`, `Progress`, `Outcome`, `Certificate` and
+`Notice`, and sends `Note` and `Command`. Both receive `messages.SessionStarted` and `SessionEnded` of every block,
+since they read force and position from its trace.
 A screen keeps no state of the experiment: each `Show` is complete.
 
 Values are SI; times are on the monotonic clock that all processes share [s].
@@ -17,7 +18,9 @@ from typing import Any, Literal
 from apps.front_ends.messages import SessionStarted
 from apps.opengl.plane import Corners
 
-Kind = Literal["instructions", "practice", "park", "interval", "gap", "response", "feedback", "break", "pause", "end"]
+Kind = Literal[
+    "instructions", "practice", "park", "interval", "gap", "response", "feedback", "break", "pause", "end", "form"
+]
 """Purpose of a display. `park` guides the hand to the start box, `gap` is between two intervals."""
 
 
@@ -65,6 +68,50 @@ class Pacing:
 
 
 @dataclass(frozen=True)
+class FormItem:
+    """Item of a form with the present answer.
+
+    Attributes
+    ----------
+    kind : str
+        ``likert``, ``analogue``, ``number``, ``choice``, ``text`` or ``page``.
+    text : str
+        Question.
+    labels : tuple of str
+        Labels of the options or points, empty for points without labels.
+    points : int
+        Number of options or points; analogue: number of steps, 0 for a continuous scale.
+    low, high : str
+        Labels of the ends of a scale.
+    chosen : int or None
+        Index of the chosen option or point.
+    share : float or None
+        Position on an analogue scale, from 0 to 1.
+    entry : str
+        Typed text.
+    unit : str
+        Unit of a number.
+    hint : str
+        Keys that change the answer, or that the item may be left out.
+    alert : str
+        Why the answer is not accepted.
+    """
+
+    kind: str
+    text: str
+    labels: tuple[str, ...] = ()
+    points: int = 0
+    low: str = ""
+    high: str = ""
+    chosen: int | None = None
+    share: float | None = None
+    entry: str = ""
+    unit: str = ""
+    hint: str = ""
+    alert: str = ""
+
+
+@dataclass(frozen=True)
 class Show:
     """Contents of the participant's screen, which replace the previous ones.
 
@@ -104,6 +151,8 @@ class Show:
         Whether the masking noise plays.
     tone : bool
         Whether a short tone marks the appearance, two tones in interval 2.
+    item : FormItem or None
+        Item of a form. The mouse pointer is visible, and a click on an answer or a drawn key counts.
     """
 
     kind: Kind
@@ -126,6 +175,7 @@ class Show:
     dark: bool = False
     noise: bool = False
     tone: bool = False
+    item: FormItem | None = None
 
 
 # --- to the experimenter's screen ---
@@ -271,6 +321,27 @@ class Command:
 @dataclass(frozen=True)
 class Note:
     """Note of the experimenter for the journal."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Option or point of a form, chosen with the mouse: its index."""
+
+    option: int
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Position on an analogue scale, chosen with the mouse, from 0 to 1."""
+
+    share: float
+
+
+@dataclass(frozen=True)
+class Typed:
+    """Characters that were typed while an item of a form was shown."""
 
     text: str
 

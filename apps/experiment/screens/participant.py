@@ -11,7 +11,8 @@ from typing import Any
 import pyglet
 
 from apps.experiment.screens.drawing import Field, Layout, Scene, turns
-from apps.experiment.screens.messages import Cannot, Choice, Command, Show
+from apps.experiment.screens.forms import Target
+from apps.experiment.screens.messages import Cannot, Choice, Command, Show, Typed
 from apps.experiment.screens.sound import Sound
 from apps.experiment.settings import ScreenSettings
 from apps.front_ends.front_end import Link
@@ -65,12 +66,20 @@ class ParticipantWindow:
         self._turns = 0
         self._rest_until = 0.0
         self._closed = False
+        self._slider: Target | None = None
+        self._reported: set[str] = set()
         self.frames = 0
         self._hand = Hand(window, link.send)
         self._keyboard = Keyboard(window, self._key)
         window.set_mouse_visible(False)
         window.push_handlers(
-            on_close=self._close, on_resize=lambda width, height: self._lay_out(), on_expose=self._exposed
+            on_close=self._close,
+            on_resize=lambda width, height: self._lay_out(),
+            on_expose=self._exposed,
+            on_text=self._type,
+            on_mouse_press=lambda x, y, button, modifiers: self._click(x, y),
+            on_mouse_drag=lambda x, y, dx, dy, buttons, modifiers: self._drag(x),
+            on_mouse_release=lambda x, y, button, modifiers: self._release(),
         )
         # Load fonts and compile shaders, so that the first pictures are not delayed by half a second.
         letters = string.ascii_letters + string.digits + string.punctuation + "←→↑↓↵"
@@ -126,6 +135,8 @@ class ParticipantWindow:
 
     def _begin(self, show: Show) -> None:
         """Show new contents and play their sounds. The sound device is opened on first use."""
+        if (show.item is None) != (self._show.item is None):
+            self._window.set_mouse_visible(show.item is not None)
         self._show = show
         self._turns = turns(show.pacing, time.monotonic()) if show.pacing is not None else 0
         self._lay_out()
@@ -138,7 +149,9 @@ class ParticipantWindow:
             self._sound.noise(show.noise)
             if show.tone:
                 self._sound.tone(2 if show.interval == 2 else 1)
-        if self._scene.small:
+        subject = show.item.text if show.item is not None else ""
+        if self._scene.small and (show.item is None or subject not in self._reported):
+            self._reported.add(subject)  # a form is shown again after every key
             words = f"a text for {show.kind!r} is too long to be read at 1 m; divide it into pages, or shorten it."
             self._link.send(Cannot("window", words))
 
@@ -163,6 +176,31 @@ class ParticipantWindow:
             self._link.send(Key(name, down, at))
         elif down:
             self._link.send(Command("pause"))
+
+    # --- forms ---
+
+    def _type(self, text: str) -> None:
+        plain = "".join(one for one in text if one.isprintable())
+        if self._show.item is not None and plain:
+            self._link.send(Typed(plain))
+
+    def _click(self, x: float, y: float) -> None:
+        """Send the answer or the drawn key at a pixel of a form."""
+        target = next((one for one in self._scene.targets if one.contains(x, y)), None)
+        if target is None:
+            return
+        message = target.at(x)
+        self._link.send(message)
+        if isinstance(message, Key):
+            self._link.send(Key(message.name, False, message.at))
+        self._slider = target if target.slides else None
+
+    def _drag(self, x: float) -> None:
+        if self._slider is not None and self._show.item is not None:
+            self._link.send(self._slider.at(x))
+
+    def _release(self) -> None:
+        self._slider = None
 
     def _close(self) -> bool:
         self._link.send(Close())

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.design import Design
+from apps.experiment.forms.dialog import FormDialog
+from apps.experiment.forms.forms import Form, ItemSettings, Value
 from apps.experiment.journal.journal import Journal
 from apps.experiment.procedures.settings import StaircaseSettings, procedure_settings, trial_counts
 from apps.experiment.screens.display import Display
 from apps.experiment.screens.launch import open_experimenter, open_participant
-from apps.experiment.screens.messages import Cannot, Command, Note
+from apps.experiment.screens.messages import Cannot, Command, Note, Picked, Placed, Typed
 from apps.experiment.sequence import Participant, TrialSequence, TrialSpec
 from apps.experiment.session.presentation import Person, Respondent
 from apps.experiment.session.session import Ended, ExperimentSession
@@ -84,6 +86,7 @@ class Screens(Followers):
         self.experiment_session: ExperimentSession | None = None
         self._down: set[str] = set()
         self._shown = self._lost = False
+        self._dialog: FormDialog | None = None
         self._seconds = self._done = 0.0
         for front in (participant, experimenter):
             if front is not None:
@@ -133,6 +136,8 @@ class Screens(Followers):
                 self._write(
                     lambda experiment_session: experiment_session.event("screen-cannot", what=what, words=words)
                 )
+            case say.Key() | Picked() | Placed() | Typed() if self._dialog is not None:
+                self._answer(self._dialog, message)
             case say.Key(name, True) if self.session is None:
                 self._down.add(name)
             case _:
@@ -182,6 +187,70 @@ class Screens(Followers):
         if plan.kind == "practice" and texts.practice:
             self._display.practice(texts.practice)
             self._await(self._turned)
+
+    def fill(
+        self,
+        form: Form,
+        items: Sequence[ItemSettings],
+        answers: dict[str, Value],
+        keep: Callable[[str, Value], None],
+    ) -> dict[str, Value]:
+        """Show a form until it is completed, and return the answers.
+
+        Parameters
+        ----------
+        form : Form
+            The form.
+        items : sequence of ItemSettings
+            Its items in the order of display.
+        answers : dict
+            Answers before an interruption, or those of a simulated observer.
+        keep : callable
+            Function that writes a confirmed answer to the journal.
+
+        Raises
+        ------
+        Ended
+            If the session is aborted.
+        """
+        asked = [item.name for item in items if item.kind != "page"]
+        given = [name in answers for name in asked]
+        interrupted = not self._rehearsal and any(given) and not all(given)
+        first = next((place for place, item in enumerate(items) if item.name in asked and item.name not in answers), 0)
+        dialog = FormDialog(form, items, self._design.texts, answers, first if interrupted else 0)
+        self._dialog = dialog
+        try:
+            while not dialog.done:
+                shown = dialog.contents()
+                self._display.form(form.name, shown)
+
+                def changed(shown: dict[str, Any] = shown) -> bool:
+                    """Return True if the item must be drawn again."""
+                    dialog.repeat(time.monotonic())
+                    if self._rehearsal and time.monotonic() - self._since > PAGE:
+                        dialog.press("return", time.monotonic())
+                    return dialog.done or bool(dialog.confirmed) or dialog.contents() != shown
+
+                self._await(changed)
+                for name in dialog.take_confirmed():
+                    keep(name, dialog.answers.get(name))
+        finally:
+            self._dialog = None
+        return dict(dialog.answers)
+
+    def _answer(self, dialog: FormDialog, message: Any) -> None:
+        """Handle an input to a form."""
+        match message:
+            case say.Key(name, True):
+                dialog.press(name, time.monotonic())
+            case say.Key(name, False):
+                dialog.release(name)
+            case Picked(option):
+                dialog.pick(option)
+            case Placed(share):
+                dialog.place_at(share)
+            case Typed(text):
+                dialog.type(text)
 
     def free(self, seconds: float) -> None:
         """Ask the participant to release the handle for a measurement, and wait for the confirmation.
@@ -292,6 +361,7 @@ def run_with_screens(
             again=False,
             before=screens.before,
             hands=screens,
+            questioner=screens,
         )
         reason = experiment_session.run()
         screens.finish()

@@ -7,18 +7,30 @@ Without a clock, the interrupted block is run again from its beginning and must 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from apps.experiment.design import Design
+from apps.experiment.forms.forms import (
+    CONSENT,
+    FORM_ANSWER,
+    FORM_COMPLETED,
+    Form,
+    ItemSettings,
+    Value,
+    due_forms,
+    simulated_answers,
+    text_sha256,
+)
 from apps.experiment.journal.journal import Journal, apply_record, replay
 from apps.experiment.journal.schema import OWN_FRICTION
+from apps.experiment.procedures.methods import child
 from apps.experiment.screens.display import Display
 from apps.experiment.sequence import Participant, TrialSequence, TrialSpec
 from apps.experiment.session.presentation import Presenter, Respondent, Result, Script
 from apps.settings.config import SessionConfig
-from haptics.errors import DeviceFault, RecordingError
+from haptics.errors import ConfigurationError, DeviceFault, RecordingError
 from haptics.files import sha256_of
 
 if TYPE_CHECKING:
@@ -29,6 +41,12 @@ LEAST_REPEATED = 5
 
 FEEDBACK = 0.7
 """Display time of the feedback [s]."""
+
+_FORMS = 50_000
+"""Seed number of the first form, used in place of a trial number for its order of items and simulated answers."""
+
+_ARRANGED, _ANSWERED = 1, 2
+"""Purposes of the random numbers of a form."""
 
 _WAITING = 20
 """Polling interval of a pause [ticks]."""
@@ -45,6 +63,10 @@ class Ended(Exception):
     """The session was ended by a user."""
 
 
+class ConsentRefused(Ended):
+    """The participant did not consent."""
+
+
 class Hands(Protocol):
     """User interface of the friction measurement (`apps.experiment.session.live.Screens`)."""
 
@@ -56,6 +78,19 @@ class Hands(Protocol):
 
     def report_result(self, words: str) -> None:
         """Report the result."""
+
+
+class Questioner(Protocol):
+    """User interface of forms (`apps.experiment.session.live.Screens`)."""
+
+    def fill(
+        self,
+        form: Form,
+        items: Sequence[ItemSettings],
+        answers: dict[str, Value],
+        keep: Callable[[str, Value], None],
+    ) -> dict[str, Value]:
+        """Show a form with earlier answers until it is completed, and return the answers."""
 
 
 class ExperimentSession:
@@ -82,6 +117,8 @@ class ExperimentSession:
     hands : Hands, optional
         Interface that asks the participant to release the handle for the friction measurement. A simulated observer
         needs none.
+    questioner : Questioner, optional
+        Interface that shows the forms. A simulated observer without screens needs none.
     """
 
     def __init__(
@@ -96,10 +133,12 @@ class ExperimentSession:
         again: bool,
         before: Callable[[ExperimentSession, TrialSpec], None] = lambda session, plan: None,
         hands: Hands | None = None,
+        questioner: Questioner | None = None,
     ) -> None:
         self.design, self.journal, self.display = design, journal, display
         self.state = replay(journal.records)
         self._who, self._stage, self._again, self._before, self._hands = who, stage, again, before, hands
+        self._questioner = questioner
         self._expected: deque[dict[str, Any]] = deque()
         # Complete an interrupted trial that was answered. Its disturbances were checked before its answer.
         cut = self.state.interrupted
@@ -154,11 +193,18 @@ class ExperimentSession:
         """
         try:
             if self.sequence.next() is not None:
+                self._ask_consent()
+                self._ask("before")
                 self._compensate_friction()
             while (plan := self.sequence.next()) is not None:
+                self._ask("between")
                 self._before(self, plan)
                 self._block(plan)
             reason = "practice not passed" if self.sequence.failed else "completed"
+            if not self.sequence.failed:
+                self._ask("after")
+        except ConsentRefused:
+            reason = "consent refused"
         except Ended:
             reason = "ended by a person"
         self.journal.append("end", reason=reason, trials=self.state.test_trials, repeated=self.state.repeated)
@@ -200,6 +246,71 @@ class ExperimentSession:
                 f"{place.friction} is not the friction that was measured for this session; it was changed."
             )
         self.design = design.with_friction_file(place.friction)
+
+    # --- forms ---
+
+    def _ask_consent(self) -> None:
+        """Show the consent page, unless the participant has consented before an interruption.
+
+        Raises
+        ------
+        ConsentRefused
+            If the participant does not consent.
+        """
+        form, consent = self.design.consent_form, self.design.consent
+        given = next((one for one in reversed(self.state.events) if one["name"] == CONSENT), None)
+        if form is None or given is not None:
+            if given is not None and given.get("agreed") is not True:
+                raise ConsentRefused
+            return
+        answers = self._fill(form, 0)
+        agreed = answers["agreed"] == "yes"
+        facts: dict[str, Any] = {"version": consent.version, "date": consent.date, "agreed": agreed}
+        if consent.sharing:
+            facts["sharing"] = answers.get("sharing") == "yes"
+        language = self.design.experiment.language
+        self.event(CONSENT, **facts, language=language, text_sha256=text_sha256(form))
+        if not agreed:
+            raise ConsentRefused
+
+    def _ask(self, when: str) -> None:
+        """Show the forms that are due and have not been completed before an interruption."""
+        tested = {one.start["block"] for one in self.state.counted_attempts.values() if one.start["kind"] != "practice"}
+        blocks = len([block for block in tested if self._is_over(block)])
+        if when == "between" and (not blocks or not self._is_over(max(self.state.blocks, default=0))):
+            return
+        last = 0 if when == "before" else blocks
+        for form in due_forms(self.design.forms, when, blocks):
+            found = [one for one in self.state.events if one["name"] == FORM_COMPLETED and one.get("form") == form.name]
+            if any(one.get("after_blocks") == last for one in found):
+                continue
+            answers = self._fill(form, last)
+            given = {item.name: answers.get(item.name) for item in form.asked}
+            self.event(FORM_COMPLETED, form=form.name, after_blocks=last, answers=given, scores=form.score(given))
+
+    def _fill(self, form: Form, blocks: int) -> dict[str, Value]:
+        """Return the answers to a form; confirmed ones are written to the journal at once."""
+        number = self.design.forms.index(form) if form in self.design.forms else len(self.design.forms)
+        seed = self._who.seed_of(blocks, _FORMS + number)
+        if self.journal.records[0]["observer"] is not None:
+            answers = simulated_answers(form, child(seed, _ANSWERED))
+            if self._questioner is None:
+                return answers
+        else:
+            answers = {
+                str(one.get("item")): one.get("value")
+                for one in self.state.events
+                if one["name"] == FORM_ANSWER and (one.get("form"), one.get("after_blocks")) == (form.name, blocks)
+            }
+        if self._questioner is None:
+            raise ConfigurationError(f"forms.name = {form.name!r}: a form needs the participant's screen.")
+        items = form.arranged(child(seed, _ARRANGED))
+        return self._questioner.fill(
+            form,
+            items,
+            answers,
+            lambda item, value: self.event(FORM_ANSWER, form=form.name, after_blocks=blocks, item=item, value=value),
+        )
 
     def event(self, name: str, **fields: Any) -> None:
         """Write an event to the journal."""

@@ -1,0 +1,1 @@
+"""Questionnaires and consent of an experiment: settings, shipped forms, answers and scores."""
