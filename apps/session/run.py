@@ -449,7 +449,7 @@ class Session(Run):
         """Return the reason for the end of the run; an interrupt takes precedence."""
         return INTERRUPTED if self._interrupted else str(end)
 
-    def hide_progress(self) -> None:
+    def on_end(self) -> None:
         """Remove the line on the terminal."""
         self._progress.clear()
 

@@ -7,7 +7,7 @@ that ignore it underestimate friction. If only the clipped samples were excluded
 favoured. Therefore all samples are excluded at which the limit is expected within the noise, by a fit to the others.
 This criterion does not depend on the noise of the sample itself.
 
-Errors in variables: correction of a fit for velocity noise .
+Errors in variables: correction of a fit for velocity noise.
 
 Friction falls so steeply from its static levels that little noise on the velocity flattens it: the fit then yields
 levels that are too low by many standard errors. If the size of the noise is known, this can be corrected. The measured

@@ -589,7 +589,7 @@ class _Live(Run):
             execution.error = execution.error or error
             self.stop()
 
-    def hide_progress(self) -> None:
+    def on_end(self) -> None:
         """Mark the run as over, so that a procedure that is still computing has no effect."""
         with self._lock:
             self._over = True

@@ -150,8 +150,8 @@ class Run:
         """Return the reason for the end of a run without a fault; `end` is the reason reported by the servo."""
         return str(end)
 
-    def hide_progress(self) -> None:
-        """Remove the progress display of a run that has ended."""
+    def on_end(self) -> None:
+        """Handle the end of the servo's run, also after a fault."""
 
     # --- end of the run -----------------------------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ class Run:
         except HapticError as error:
             self.ending.fail(error)
         finally:
-            self.hide_progress()
+            self.on_end()
         return FAULT
 
     def wait_and_handle(self, watch: ServoWatchdog, listen: ExtraConnections) -> EndReason | None:
