@@ -2,22 +2,28 @@
 
 ``python -m tests.devices.falcon.figures [SECONDS [DEVICE ...]]`` prints it: models C and B, FIFO and ordinary
 scheduling, with and without another busy process; 60 s each, with two sessions in a row: the first slides, the second
-is held by friction against a push. Other devices, such as ``virtual-joystick``, are for comparison.
+is held by friction against a push. Other devices, such as ``virtual-joystick``, are for comparison. ``losses`` in place
+of SECONDS prints how soon the emulated Falcon has no force after its application or servo was killed or stopped.
 """
 
 import contextlib
 import itertools
 import json
 import os
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
 
+from devices.common.log import DEVICE_LOG
+from devices.emulated.falcon import EMULATED_LOG
 from haptics.recording.recording import Recording
 from tests.devices.arm.figures import busy
-from tests.processes import NO_PICTURE, ROOT
+from tests.processes import NO_PICTURE, ROOT, RUN, device_log, program, recordings, spawned_by, until
 from tests.system.parallel.commands import haptics
 
 # Of the friction law, and of the push against it [N].
@@ -74,8 +80,35 @@ def line(device, model, scheduling, loaded, seconds):
     )
 
 
+def loss(who, number):
+    """Kill or stop a process of a session; return the time until the motors were zero, by the Falcon's log [s]."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = [word for text in ("device.emulated=true", *HELD) for word in ("--set", text)]
+        where = ("--headless", "--record", folder, "--duration", "60")
+        run = (*RUN, "--device", "falcon", "--model", "C", "--set", f"law.force={FORCE}", *words, *where)
+        with program(*run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as application:
+            (recording,) = until(lambda: recordings(Path(folder)), "no recording")
+            until(lambda: (recording / DEVICE_LOG).exists() and len(device_log(recording)) > 1500, "no ticks")
+            assert application.poll() is None, "the session has ended"
+            (servo,) = spawned_by(application.pid)
+            pid = servo if who == "servo" else application.pid
+            begin = time.monotonic()
+            os.kill(pid, number)
+            log = recording / EMULATED_LOG
+            until(log.exists, "the emulated Falcon does not end")
+            found = json.loads(log.read_text())
+    assert found["motors"] == [0, 0, 0]
+    return found["zero_at"] - begin
+
+
 def main(arguments):
     """Print the table, a row as each pair of sessions ends."""
+    if arguments == ["losses"]:
+        for who, number in itertools.product(("application", "servo"), (signal.SIGKILL, signal.SIGSTOP)):
+            times = [1e3 * loss(who, number) for _ in range(3)]
+            sys.stdout.write(f"{number.name} of the {who}: {', '.join(f'{each:.0f}' for each in times)} ms\n")
+            sys.stdout.flush()
+        return 0
     seconds, devices = float(arguments[0]) if arguments else 60.0, arguments[1:] or ["falcon"]
     sys.stdout.write(f"{seconds:g} s each, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the start\n\n")
     sys.stdout.write(f"{_HEAD}\n{'|---' * _HEAD.count(' |')}|\n")
