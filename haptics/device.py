@@ -214,7 +214,7 @@ class DeviceSpec:
         return -math.log1p(-share) / self.full_force_time if share < 1.0 - THERMAL_MARGIN else 0.0
 
     def time_until_warm(self, force: float) -> float:
-        """Return the time for which cold motors can sustain a constant `force` [N] [s]; may be infinite."""
+        """Return the time [s] for which cold motors can sustain a constant `force` [N]; may be infinite."""
         if self.heating_rate == 0.0 or not self.continuous_force or force <= self.continuous_force:
             return math.inf
         return -math.log1p(-(1.0 - THERMAL_MARGIN) * (self.continuous_force / force) ** 2) / self.heating_rate
