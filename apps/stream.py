@@ -359,7 +359,7 @@ class LslSink:
         import pylsl
 
         self._pylsl = pylsl
-        self._shift = _shift(pylsl.local_clock)
+        self._shift = clock_shift(pylsl.local_clock)
         self._columns: list[str] = []
         self._rate = 0.0
         self._marker = 0
@@ -434,7 +434,7 @@ Sink = UdpSink | WebSocketSink | LslSink
 """Destination of a stream: ``begin`` a run with its description, ``send`` batches, ``end`` the run, and ``close``."""
 
 
-def _shift(local_clock: Any) -> float:
+def clock_shift(local_clock: Any) -> float:
     """Return the offset from the monotonic clock to the LSL clock [s]; 0 if they are equal."""
     gaps = []
     for _ in range(20):

@@ -37,6 +37,7 @@ from apps.experiment.settings import (
 )
 from apps.experiment.source import Source
 from apps.experiment.trial import TASKS, Task
+from apps.experiment.triggers.ports import TriggerSettings
 from apps.settings.config import TABLES, SessionConfig, complete
 from apps.settings.models import Table, is_name, scene_of, with_scene_in_session
 from haptics.elements.catalogue import FORCE_SETTINGS
@@ -61,6 +62,7 @@ OWN_TABLES: dict[str, type[Any]] = {
     "fields": FieldSettings,
     "screen": ScreenSettings,
     "consent": ConsentSettings,
+    "triggers": TriggerSettings,
 }
 """Tables with a settings class each."""
 
@@ -110,7 +112,7 @@ class Design:
     tables : dict
         Parsed content of the file. Conditions from factors or a CSV file are listed.
     experiment, stimulus, catch, practice, trials, exploration, friction, response, resume, texts, fields, screen,
-    consent
+    consent, triggers
         Settings of the tables of the same names.
     conditions : tuple of ConditionSettings
         Conditions, which are constant within a track.
@@ -152,6 +154,7 @@ class Design:
     consent: ConsentSettings
     forms: tuple[Form, ...]
     consent_form: Form | None
+    triggers: TriggerSettings
     session: SessionConfig
     csv_text: str = field(default="", repr=False)
     origins: tuple[Origin, ...] = field(default=(), repr=False, compare=False)

@@ -27,6 +27,9 @@ SOURCES = ("button", "key", "screen", "observer")
 OWN_FRICTION = "own-friction"
 """Name of the event with the friction measured before the first block."""
 
+TRIGGERS_OPENED, TRIGGERS = "triggers-opened", "triggers"
+"""Names of the events with the output of the triggers, and with codes that were sent (``sent``)."""
+
 
 @dataclass(frozen=True)
 class Field:

@@ -23,6 +23,7 @@ from apps.experiment.sequence import Participant, TrialSequence, TrialSpec
 from apps.experiment.session.presentation import Person, Respondent
 from apps.experiment.session.session import Ended, ExperimentSession
 from apps.experiment.session.stages import Followers, LiveStage
+from apps.experiment.triggers.session import Triggers
 from apps.front_ends import messages as say
 from apps.front_ends.front_end import FrontEnd, FrontEnds
 from apps.session.application import MOUSE, WINDOW_TIMEOUT
@@ -320,8 +321,9 @@ def run_with_screens(
     who: Participant,
     streams: Sequence[FrontEnd] = (),
     observer: Callable[[TrialSequence], Respondent] | None = None,
+    triggers: Triggers | None = None,
 ) -> tuple[ExperimentSession, str]:
-    """Run a session with a participant and streams.
+    """Run a session with a participant, streams and triggers.
 
     Return the session and the reason for its end. With an `observer` it is a rehearsal: the observer answers, and pages
     turn automatically.
@@ -362,6 +364,7 @@ def run_with_screens(
             before=screens.before,
             hands=screens,
             questioner=screens,
+            triggers=triggers,
         )
         reason = experiment_session.run()
         screens.finish()

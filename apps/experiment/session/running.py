@@ -30,6 +30,8 @@ from apps.experiment.session.presentation import Respondent, Simulated
 from apps.experiment.session.session import ExperimentSession
 from apps.experiment.session.stages import Followers, LiveStage, OfflineStage
 from apps.experiment.source import Source
+from apps.experiment.triggers.ports import NONE, open_port
+from apps.experiment.triggers.session import Triggers
 from apps.front_ends.front_end import FrontEnd
 from apps.session.record import made_by
 from apps.shared.terminal import print_status
@@ -143,6 +145,8 @@ def _require_possible(design: Design, simulated: bool, manner: Manner) -> None:
         raise ConfigurationError("--lsl: a session without a clock is not streamed; leave it out, or use --clock wall.")
     if manner.lsl:
         require_lsl()
+    if design.triggers.port != NONE and _is_live(design, simulated, manner):
+        open_port(design.triggers).close()
 
 
 def _is_live(design: Design, simulated: bool, manner: Manner) -> bool:
@@ -169,8 +173,13 @@ def _run(design: Design, journal: Journal, who: Participant, manner: Manner) -> 
             outlet = start_outlet(journal.place.journal, str(config.spec.causality), config.session.rate)
             stack.callback(outlet.close)
             streams = (outlet,)
+        triggers = None
+        if design.triggers.port != NONE and _is_live(design, simulated, manner):
+            triggers = Triggers(design.triggers, journal, fifo=design.session.servo.scheduling != "other")
+            stack.callback(triggers.close)
+            streams = (*streams, triggers.front)
         if not simulated or manner.screens:
-            session, reason = run_with_screens(design, journal, who, streams, observer if simulated else None)
+            session, reason = run_with_screens(design, journal, who, streams, observer if simulated else None, triggers)
         else:
             live = _is_live(design, simulated, manner)
             session = ExperimentSession(
@@ -181,6 +190,7 @@ def _run(design: Design, journal: Journal, who: Participant, manner: Manner) -> 
                 stage=functools.partial(LiveStage, follow=Followers(*streams)) if live else OfflineStage,
                 display=Display(design),
                 again=not live,
+                triggers=triggers,
             )
             reason = session.run()
     elapsed = time.monotonic() - begun

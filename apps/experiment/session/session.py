@@ -35,6 +35,7 @@ from haptics.files import sha256_of
 
 if TYPE_CHECKING:
     from apps.experiment.session.presentation import Stage
+    from apps.experiment.triggers.session import Triggers
 
 LEAST_REPEATED = 5
 """Number of repeated trials below which their share is not checked."""
@@ -119,6 +120,8 @@ class ExperimentSession:
         needs none.
     questioner : Questioner, optional
         Interface that shows the forms. A simulated observer without screens needs none.
+    triggers : Triggers, optional
+        Codes for other recorders.
     """
 
     def __init__(
@@ -134,8 +137,10 @@ class ExperimentSession:
         before: Callable[[ExperimentSession, TrialSpec], None] = lambda session, plan: None,
         hands: Hands | None = None,
         questioner: Questioner | None = None,
+        triggers: Triggers | None = None,
     ) -> None:
         self.design, self.journal, self.display = design, journal, display
+        self._triggers = triggers
         self.state = replay(journal.records)
         self._who, self._stage, self._again, self._before, self._hands = who, stage, again, before, hands
         self._questioner = questioner
@@ -207,6 +212,8 @@ class ExperimentSession:
             reason = "consent refused"
         except Ended:
             reason = "ended by a person"
+        if self._triggers is not None:
+            self._triggers.finish(self.event)
         self.journal.append("end", reason=reason, trials=self.state.test_trials, repeated=self.state.repeated)
         return reason
 
@@ -342,6 +349,10 @@ class ExperimentSession:
 
     def _trial(self, presenter: Presenter, stage: Stage, plan: TrialSpec) -> Script[None]:
         attempt = int(self._expected[0]["attempt"]) if self._expected else self.state.attempts_at(plan.trial) + 1
+        markers, triggers, trace = plan.markers(attempt), self._triggers, stage.trace
+        between = markers[0] - markers[0] % 10
+        if triggers is not None:
+            triggers.send("trial", int(trace.slots["tick"][(trace.count - 1) % len(trace.slots)]), between)
         stage.write_record(
             "trial_start",
             attempt=attempt,
@@ -355,11 +366,13 @@ class ExperimentSession:
             comparison_interval=plan.comparison,
             values=list(plan.values),
             axis=self.design.axis,
-            markers=list(plan.markers(attempt)),
+            markers=list(markers),
         )
         answer, reasons = yield from self._run_script(presenter.present(plan, attempt, self._respondent), stage)
         correct = None if answer is None else answer.correct(plan.view(self.design))
         if answer is not None:
+            if triggers is not None and answer.tick is not None:
+                triggers.send("answer", answer.tick, between, answer.response)
             stage.write_record(
                 "response",
                 trial=plan.trial,
@@ -373,6 +386,8 @@ class ExperimentSession:
             )
         result = "aborted" if ABORTED in reasons else "repeat" if reasons else "ok"
         stage.write_record("trial_end", trial=plan.trial, attempt=attempt, outcome=result, reasons=list(reasons))
+        if triggers is not None:
+            triggers.collect(self.event)
         self.display.ended(plan, attempt, correct, reasons, answer)
         if answer is None or reasons:
             self._require_few_repeated()

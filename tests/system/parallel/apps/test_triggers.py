@@ -1,0 +1,134 @@
+"""Triggers of experiments in real time: every code is sent, journalled and in order, also after kills."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from apps.experiment.design import read_design
+from apps.experiment.journal import Journal, read_journal, replay
+from apps.experiment.triggers.ports import TriggerSettings
+from apps.experiment.triggers.session import LOG, Triggers
+from haptics.errors import DeviceFault
+from tests.apps.experiment.designs import WEBER, changed
+from tests.apps.experiment.journal.records import HEADER, place
+from tests.processes import ROOT, until
+
+RESET = 0.002
+_ONE_TRIAL = 'kind = "constant"\nlevels = [0.5, 1.0]\nrepeats = 1\n'
+
+
+def experiment(folder, address):
+    """Two short trials, with triggers on a serial port."""
+    second = '[[conditions]]\nname = "2 N"\nreference = 2.0\nprocedure = { most_trials = 3 }\n'
+    assert second in WEBER
+    head, tail = WEBER.replace(second, "").split('kind = "staircase"')
+    text = head + _ONE_TRIAL + tail[tail.index("[catch]") :]
+    text = text.replace("easy = 0.2", "easy = 0.0\nnull = 0.0")
+    text = text.replace("block = 5", "block = 4\nrest = 0.0\ninterval = 0.2\nlate_ticks = 1.0\nlongest_gap = 0.9")
+    text = text.replace("start = [-0.03, 0.0]\nstrokes = 2", "strokes = 0")
+    text += f'\n[triggers]\nport = "serial"\naddress = "{address}"\nreset = {RESET}\n'
+    return changed(folder, text=text)
+
+
+class Receiver:
+    """Far end of a pseudo terminal, read in a thread."""
+
+    def __init__(self):
+        self.far, self.near = os.openpty()
+        self.address = os.ttyname(self.near)
+        self.received = b""
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self):
+        with contextlib.suppress(OSError):  # the near end was closed
+            while data := os.read(self.far, 4096):
+                self.received += data
+
+    def close(self):
+        os.close(self.near)
+        self._thread.join()
+        os.close(self.far)
+
+
+@pytest.fixture
+def receiver():
+    own = Receiver()
+    yield own
+    own.close()
+
+
+def program(*arguments):
+    command = [sys.executable, "-m", "apps", "experiment", *map(str, arguments), "--json"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+
+
+def test_codes_of_a_session_are_received_and_journalled_despite_a_kill(receiver, tmp_path):
+    file, out = experiment(tmp_path, receiver.address), tmp_path / "out"
+    with program("run", file, "--observer", "simulated", "--clock", "wall", "--out", out) as run:
+        folder = out / "sub-sim01" / "ses-01"
+        until(lambda: b"\x1f" in receiver.received, "no stimulus was announced")
+        run.send_signal(signal.SIGKILL)
+    assert (folder / LOG).exists()
+    with program("resume", folder, "--clock", "wall") as run:
+        answer, error = run.communicate(timeout=100)
+        assert run.returncode == 0, error
+    assert not (folder / LOG).exists()
+    records = read_journal(Path(json.loads(answer)["journal"])).records
+    sent = [one for record in records if record.get("name") == "triggers" for one in record["sent"]]
+    assert bytes(code for one in sent for code in (one["code"], 0)) == receiver.received
+    assert all(one["due_ns"] < one["sent_ns"] for one in sent)
+    state = replay(records)
+    for attempt in state.attempts:
+        if attempt.end is None:
+            continue
+        assert attempt.response is not None
+        first, second = attempt.start["markers"]
+        own = [one for one in sent if one["marker"] // 10 == first // 10]
+        assert [(one["code"], one["marker"]) for one in own] == [
+            (2, first - 1),
+            *((31, first - 1), (11, first), (21, first)),
+            *((32, first - 1), (12, second), (22, second)),
+            (4, first - 1),
+        ]
+        assert own[-1]["tick"] == attempt.response["tick"]
+    assert [one["code"] for one in sent].count(1) == len(state.block_starts)
+
+
+def test_absent_output_is_refused_before_anything_is_written(tmp_path):
+    file = experiment(tmp_path, "/dev/ttyUSB99")
+    assert read_design(file).triggers.port == "serial"
+    with program("run", file, "--observer", "simulated", "--clock", "wall", "--out", tmp_path / "out") as run:
+        _, error = run.communicate(timeout=100)
+    assert run.returncode != 0 and "there is no /dev/ttyUSB99" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_end_of_the_process_or_of_the_output_is_a_fault_and_loses_nothing(receiver, tmp_path):
+    with Journal.create(place(tmp_path), HEADER) as journal:
+
+        def write(name, **fields):
+            journal.append("event", name=name, **fields)
+
+        with pytest.raises(DeviceFault, match="there is no /dev/ttyUSB99"):
+            Triggers(TriggerSettings(port="serial", address="/dev/ttyUSB99"), journal)
+        triggers = Triggers(TriggerSettings(port="serial", address=receiver.address), journal, fifo=False)
+        triggers.collect(write)
+        os.kill(triggers.front._process.pid, signal.SIGKILL)
+        triggers.front._process.join()
+        with pytest.raises(DeviceFault, match="ended unexpectedly"):
+            triggers.collect(write)
+        triggers.close()
+        triggers = Triggers(TriggerSettings(port="loopback"), journal, fifo=False)
+        triggers.finish(write)
+        triggers.close()
+    assert [record["name"] for record in journal.records[1:]] == ["triggers-opened"] * 2
