@@ -32,6 +32,8 @@ _LSL = _option("--lsl", "stream ticks and records by the Lab Streaming Layer", a
 
 _FORMATS = ("csv", "psignifit", "bids", "psych-ds")
 
+_LICENSES = ("CC0-1.0", "CC-BY-4.0", "CC-BY-SA-4.0", "ODC-By-1.0", "PDDL-1.0")
+
 _OPTIONS: dict[str, list[_Option]] = {
     "run": [
         _FILE,
@@ -105,6 +107,21 @@ _OPTIONS: dict[str, list[_Option]] = {
         _option("--undo", "restore the recordings", action="store_true"),
     ],
     "decode": [_FOLDERS],
+    "archive": [
+        _FOLDERS,
+        _option("--license", f"one of {', '.join(_LICENSES)}", metavar="ID", choices=_LICENSES, required=True),
+        _option("--author", "author of the data set; repeatable", metavar="NAME", action="append", required=True),
+        _option(
+            "--out", "new folder or ZIP file, or an earlier archive", metavar="DIR|FILE.zip", type=Path, required=True
+        ),
+        _option("--with-text", "include answers in free text, which may identify people", action="store_true"),
+    ],
+    "erase": [
+        _option("code", "code of the participant", metavar="CODE"),
+        _option("--out", "folder of all sessions", metavar="DIR", type=Path, default=Path("experiments")),
+        _option("--reason", "reason for the record of erasures, without names", metavar="TEXT", default=""),
+        _option("--yes", "delete the files; otherwise they are only counted", action="store_true"),
+    ],
 }
 """Options of each sub-command."""
 
@@ -297,6 +314,47 @@ def decode(options: argparse.Namespace) -> Answer:
     return Answer(result, "\n".join(lines))
 
 
+def archive(options: argparse.Namespace) -> Answer:
+    """Write the data set for a repository."""
+    from apps.experiment.export.archive import archive as write_archive
+
+    result = write_archive(
+        options.folders, options.out, licence=options.license, authors=options.author, with_text=options.with_text
+    )
+    words = f"{result['sessions']} sessions, {options.license}: {options.out}"
+    if result["left_out"]:
+        words += f"\n{result['left_out']} sessions were left out: publication was not agreed to"
+    return Answer(result, words)
+
+
+def erase(options: argparse.Namespace) -> Answer:
+    """Delete the data of a participant, and record that it happened."""
+    from apps.experiment.journal.erasure import RECORD, find_participant
+    from apps.experiment.journal.erasure import erase as erase_participant
+    from apps.shared.display import grouped
+
+    found = find_participant(options.out, options.code)
+    result = {
+        "participant": found.code,
+        "erased": options.yes,
+        "sessions": [str(one) for one in found.sessions],
+        "reservations": [str(one) for one in found.reservations],
+        "files": found.files,
+        "bytes": found.bytes,
+        "mentions": [str(one) for one in found.mentions],
+    }
+    words = f"{found.code}: {len(found.sessions)} sessions, {found.files} files, {grouped(found.bytes)} bytes"
+    if options.yes:
+        result["record"] = erase_participant(found, options.reason)
+        words += f" erased; recorded in {options.out / RECORD}"
+    else:
+        words += " would be erased for ever; nothing was deleted. Add --yes to erase them"
+    if found.mentions:
+        words += f"\n{len(found.mentions)} files that contain the code are kept; delete them or make them anew:"
+        words += "".join(f"\n  {one}" for one in found.mentions[:20])
+    return Answer(result, words)
+
+
 # --- planning ---
 
 
@@ -385,5 +443,7 @@ WORK: dict[str, tuple[str, Callable[[argparse.Namespace], Answer]]] = {
     "report": ("write a report: participants and group, figures, methods", report),
     "pack": ("make the recordings of sessions smaller, without loss", pack),
     "decode": ("open the sealed codes of blind sessions that have ended", decode),
+    "archive": ("write the data of sessions for a repository, with licence and codebook", archive),
+    "erase": ("delete the data of a participant on request, with a record", erase),
 }
 """Summary and function of each sub-command."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,8 @@ _NUMBERS = ("tick", "marker", "gate", "status", "buttons")
 _COLUMNS = ("time", "period_error", *_VECTORS, *_NUMBERS)
 
 
-def export_bids(folder: Path, sessions: Sequence[Session]) -> None:
-    """Write the BIDS data set.
+def export_bids(folder: Path, sessions: Sequence[Session], facts: Mapping[str, Any] | None = None) -> None:
+    """Write the BIDS data set, with further `facts` in ``dataset_description.json``.
 
     Raises
     ------
@@ -44,6 +44,7 @@ def export_bids(folder: Path, sessions: Sequence[Session]) -> None:
         "BIDSVersion": VERSION,
         "DatasetType": "raw",
         "GeneratedBy": [{"Name": "haptics", "Version": ", ".join(versions), "Description": words}],
+        **(facts or {}),
     }
     write_json(folder, "dataset_description.json", data_set)
     write_text(folder, "README.md", readme(sessions))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from apps.experiment.screens.drawing import Layout
-from apps.experiment.screens.messages import Cannot, Command, Show
+from apps.experiment.screens.messages import Cannot, Choice, Command, FormItem, Picked, Placed, Show, Typed
 from apps.front_ends.messages import Close, HandButtons, HandTarget, HoldKey, Key, SessionEnded
 from apps.opengl.plane import Area, Plane
 from haptics.records import ROW
@@ -186,3 +186,31 @@ def test_texts_of_a_show_are_displayed_and_only_the_long_one_is_too_small(laid_o
     assert "12.5" in by_name["number"]["words"]
     assert by_name["break"]["words"][2] != "0:00"
     assert {entry["show"] for entry in laid_out if entry["small"]} == {"too long"}
+
+
+def test_form_is_answered_by_typing_and_clicking(participant):
+    def show(**item):
+        shown = FormItem(text="A question", **item)
+        participant.front.send(Show("form", "Form", item=shown, keys=(Choice("return", "go on"),)))
+        participant.until_shown()
+
+    show(kind="text")
+    participant.screen.xdotool("type", "--delay", "40", "größer, x")
+    said = participant.until(lambda said: Key("x", False) in said)
+    assert "".join(one.text for one in said if isinstance(one, Typed)) == "größer, x"
+    show(kind="likert", points=5)
+    answer = Layout(1000, 700).answer
+    x, y = answer.x + 0.9 * answer.width, 700 - answer.y - 0.7 * answer.height
+    participant.screen.xdotool("mousemove", str(round(x)), str(round(y)), "click", "1")
+    assert participant.until(bool) == [Picked(4)]
+    keys = Layout(1000, 700).keys
+    y = 700 - keys.y - keys.height + 35
+    participant.screen.xdotool("mousemove", str(round(keys.middle[0])), str(round(y)), "click", "1")
+    assert participant.until(lambda said: len(said) > 1) == [Key("return", True), Key("return", False)]
+    show(kind="analogue")
+    x, y = round(answer.middle[0]), round(700 - answer.y - answer.height + 63)
+    moves = ("mousemove", str(x), str(y), "mousedown", "1", "mousemove", "990", str(y), "mouseup", "1")
+    participant.screen.xdotool(*moves)
+    said = participant.until(lambda said: Placed(1.0) in said)
+    assert said[0].share == pytest.approx(0.5, abs=0.01)
+    participant.front.send(shows()["response"])

@@ -1,0 +1,201 @@
+"""Erasure of a participant on request: sessions and reservations are deleted, and a record states that it happened.
+
+The record ``erasures.jsonl`` in the folder of all sessions is written before and after the deletion. An erasure that
+was interrupted is completed when it is repeated.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from apps.experiment.journal.folder import JournalFault, Lock, flush_folder, require_code
+from haptics.errors import ConfigurationError
+from haptics.files import open_nonblocking
+
+RECORD = "erasures.jsonl"
+"""Name of the record of erasures."""
+
+_DYING = ".erasing-"
+_LARGEST_RESERVATION, _LARGEST_SEARCHED = 4096, 64_000_000
+_TEXTS = frozenset((".jsonl", ".json", ".tsv", ".csv", ".html", ".md", ".txt", ".toml", ".m3u"))
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """Files of a participant.
+
+    Attributes
+    ----------
+    code : str
+        Code of the participant.
+    out : Path
+        Folder of all sessions.
+    sessions : tuple of Path
+        Folders of the sessions.
+    reservations : tuple of Path
+        Files that reserve a place for the participant, such as a slot.
+    files, bytes : int
+        Number and total size of all files to delete.
+    mentions : tuple of Path
+        Other text files below `out` that contain the code, such as exports and reports. They are not deleted.
+    unfinished : bool
+        Whether an earlier erasure was interrupted.
+    """
+
+    code: str
+    out: Path
+    sessions: tuple[Path, ...]
+    reservations: tuple[Path, ...]
+    files: int
+    bytes: int
+    mentions: tuple[Path, ...]
+    unfinished: bool
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the participant."""
+        return self.out / f"sub-{self.code}"
+
+
+def find_participant(out: Path, code: str) -> Erasure:
+    """Return all files of a participant below the folder of all sessions.
+
+    Raises
+    ------
+    ConfigurationError
+        If the code is invalid, the participant has no data, or the folder is a link.
+    """
+    folder = out / f"sub-{require_code(code)}"
+    if folder.is_symlink():
+        raise ConfigurationError(f"{folder} is a link: erase the folder that it leads to, and remove the link.")
+    sessions = tuple(sorted(one for one in folder.glob("ses-*") if one.is_dir() and not one.is_symlink()))
+    own = list(_files(folder)) if folder.is_dir() else []
+    word = re.compile(rb"(?<![A-Za-z0-9])" + code.encode() + rb"(?![A-Za-z0-9])")
+    reservations, mentions = [], []
+    for path in _files(out):
+        if folder in path.parents or path == out / RECORD or path.relative_to(out).parts[0].startswith(_DYING):
+            continue
+        if _reserves(path, code):
+            reservations.append(path)
+        elif word.search(str(path.relative_to(out)).encode()) or _mentions(path, word):
+            mentions.append(path)
+    left = any(one.name.startswith(_DYING) for one in out.iterdir()) if out.is_dir() else False
+    last = [one for one in read_record(out) if one.get("participant") == code][-1:]
+    unfinished = bool(last) and (last[0].get("state") == "begun")
+    if not own and not folder.is_dir() and not reservations and not unfinished:
+        raise ConfigurationError(f"--out {out}: there are no data of {code}; give the folder that was --out.")
+    size = sum(os.lstat(path).st_size for path in (*own, *reservations))
+    count = len(own) + len(reservations)
+    return Erasure(code, out, sessions, tuple(reservations), count, size, tuple(mentions), unfinished or left)
+
+
+def erase(found: Erasure, reason: str = "") -> dict[str, Any]:
+    """Delete the files of a participant, and return the record of the erasure.
+
+    Raises
+    ------
+    ConfigurationError
+        If a session of the participant is being written.
+    JournalFault
+        If a file cannot be deleted, or the record cannot be written.
+    """
+    facts = {"participant": found.code, "sessions": len(found.sessions), "files": found.files, "bytes": found.bytes}
+    facts |= {"reason": reason, "haptics": importlib.metadata.version("haptics")}
+    try:
+        with ExitStack() as stack:
+            for session in found.sessions:
+                stack.callback(Lock(session / ".lock").close)
+            _append(found.out, {"state": "begun", **facts})
+            if found.folder.is_dir():
+                os.rename(found.folder, found.out / f"{_DYING}{secrets.token_hex(8)}")
+                flush_folder(found.out)
+        for folder in sorted(found.out.glob(f"{_DYING}*")):  # also those of an interrupted erasure
+            shutil.rmtree(folder)
+        for path in found.reservations:
+            path.unlink(missing_ok=True)
+            flush_folder(path.parent)
+        return _append(found.out, {"state": "erased", **facts})
+    except OSError as error:
+        if isinstance(error, JournalFault):
+            raise
+        raise JournalFault(
+            f"{found.out}: {found.code} could not be erased completely ({error.strerror or error}); remove the cause "
+            "and repeat the command"
+        ) from error
+
+
+def read_record(out: Path) -> list[dict[str, Any]]:
+    """Return the records of erasures in the folder of all sessions, without damaged lines."""
+    try:
+        with open(out / RECORD, "rb", opener=open_nonblocking) as file:
+            lines = file.read(_LARGEST_SEARCHED).splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        try:
+            one = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(one, dict):
+            found.append(one)
+    return found
+
+
+def _append(out: Path, facts: dict[str, Any]) -> dict[str, Any]:
+    """Append a record to ``erasures.jsonl`` and flush it to disk."""
+    record = {"record": "erasure", "utc": datetime.now(UTC).isoformat(timespec="seconds"), **facts}
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(out / RECORD, flags, 0o666)
+    try:
+        size = os.fstat(descriptor).st_size
+        torn = bool(size) and os.pread(descriptor, 1, size - 1) != b"\n"
+        os.write(descriptor, (b"\n" if torn else b"") + (json.dumps(record, ensure_ascii=False) + "\n").encode())
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    flush_folder(out)
+    return record
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield all files and links below a folder. Links are not followed."""
+    for where, folders, files in os.walk(folder):
+        for name in (*files, *(one for one in folders if os.path.islink(os.path.join(where, one)))):
+            yield Path(where) / name
+
+
+def _reserves(path: Path, code: str) -> bool:
+    """Return True if a file is a JSON object that belongs to the participant, such as a slot."""
+    data = _read(path, _LARGEST_RESERVATION)
+    try:
+        found = json.loads(data) if data else None
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.get("participant") == code and "record" not in found
+
+
+def _mentions(path: Path, word: re.Pattern[bytes]) -> bool:
+    return path.suffix in _TEXTS and word.search(_read(path, _LARGEST_SEARCHED)) is not None
+
+
+def _read(path: Path, most: int) -> bytes:
+    """Return the bytes of a regular file of at most `most` bytes, empty for any other."""
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
+            return b""
+        with open(path, "rb", opener=open_nonblocking) as file:
+            return file.read(most)
+    except OSError:
+        return b""
