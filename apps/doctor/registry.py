@@ -64,6 +64,7 @@ _GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "clock-source": ("timing:clock_source", "the kernel's clock, and what reading it costs", _LINUX),
         "cores": ("timing:cores", "number of processors, and limits of a container"),
         "virtual": ("timing:virtual", "virtual machine or container", _LINUX),
+        "triggers": ("triggers:triggers", "delay of experiments' triggers over a pseudo terminal and a socket", _LINUX),
     },
     "window": {
         "display": ("software:display", "whether X11 or Wayland answers", _LINUX),

@@ -13,7 +13,7 @@ from apps.doctor.registry import CHECKS, Check, run_one
 from tests.apps.doctor.machines import expect, machine
 
 GOOD = {name: ok("fine") for name in CHECKS}
-SLOW = ("kernels", "scheduling", "memory-lock", "cpu-dma-latency", "timer", "window", "libusb", "numbers")
+SLOW = ("kernels", "scheduling", "memory-lock", "cpu-dma-latency", "timer", "triggers", "window", "libusb", "numbers")
 """Checks that start a process."""
 
 MALFORMED = ("/proc/sys/kernel/sched_rt_runtime_us", "/sys/fs/cgroup/cpu.max")

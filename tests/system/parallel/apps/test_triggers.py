@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from apps.doctor.child import call_in_child
 from apps.experiment.design import read_design
 from apps.experiment.journal import Journal, read_journal, replay
 from apps.experiment.triggers.ports import TriggerSettings
@@ -132,3 +133,10 @@ def test_end_of_the_process_or_of_the_output_is_a_fault_and_loses_nothing(receiv
         triggers.finish(write)
         triggers.close()
     assert [record["name"] for record in journal.records[1:]] == ["triggers-opened"] * 2
+
+
+@pytest.mark.parametrize("kind", ["pty", "socket"])
+def test_every_code_passes_a_loopback_in_order(kind):
+    found = call_in_child("apps.experiment.triggers.loopback:measure", kind, 51)
+    assert (found["received"], found["logged"], found["in_order"]) == (51, 51, True)
+    assert found["delay_us"]["p50"] > 0.0
