@@ -47,6 +47,11 @@ def test_only_shared_sessions_without_identifying_data_are_archived(tmp_path):
     assert "P02" not in text and "C17" not in text and "Anna" not in text and WITHHELD in text and "20-29" in text
     facts = json.loads((out / "dataset_description.json").read_text(encoding="utf-8"))
     assert (facts["License"], facts["Authors"]) == ("CC-BY-4.0", ["A. Author"])
+    form = out / "sub-P01" / "ses-01" / "beh" / "sub-P01_ses-01_task-formend_beh"
+    table = form.with_suffix(".tsv").read_text(encoding="utf-8").splitlines()
+    assert table[0].split("\t") == ["after_blocks", "completed_utc", "remark", "hand", "age"]
+    assert table[1].split("\t")[-1] == "31" and len(table) == 2
+    assert set(json.loads(form.with_suffix(".json").read_text(encoding="utf-8"))) >= {"TaskName", *table[0].split("\t")}
     assert LICENSES["CC-BY-4.0"][1] in (out / "LICENSE").read_text(encoding="utf-8")
     assert "delivered_1" in (out / "codebook.csv").read_text(encoding="utf-8")
     archive([tmp_path / "data"], out, licence="CC0-1.0", authors=["A. Author"], with_text=True)

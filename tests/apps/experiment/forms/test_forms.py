@@ -2,7 +2,6 @@
 
 import csv
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,13 @@ from apps.experiment.forms.catalogue import TLX_SCALES
 from apps.experiment.forms.dialog import FormDialog
 from apps.experiment.forms.forms import ConsentSettings, consent_form, form_of, simulated_answers
 from apps.experiment.journal import read_journal, replay
-from apps.experiment.session.running import resume_session
+from apps.experiment.observers import make_observer
+from apps.experiment.procedures.methods import trial_seed
+from apps.experiment.screens.display import Display
+from apps.experiment.session.presentation import Simulated
+from apps.experiment.session.running import Request, begin, reopen, resume_session
+from apps.experiment.session.session import ExperimentSession
+from apps.experiment.session.stages import OfflineStage
 from apps.experiment.settings import TextSettings
 from haptics.errors import ConfigurationError
 from tests.apps.experiment.designs import WEBER, changed
@@ -256,12 +261,12 @@ def test_interrupted_session_asks_the_missing_forms_only(tmp_path):
     stamps = ("number", "utc", "monotonic_ns")
     whole = [{k: v for k, v in one.items() if k not in stamps} for one in events(place, "form-completed")]
     assert [(one["form"], one["after_blocks"]) for one in whole] == [("comfort", 1), ("tlx", 2)]
-    for number in [k for k, line in enumerate(lines) if '"form-completed"' in line]:
-        for kept in (number, number + 1):
-            place.journal.write_text("".join(lines[:kept]), encoding="utf-8")
-            resume_session(place.folder)
-            again = [{k: v for k, v in one.items() if k not in stamps} for one in events(place, "form-completed")]
-            assert again == whole
+    first, last = [k for k, line in enumerate(lines) if '"form-completed"' in line]
+    for kept in (first, last + 1):  # killed before the first form, and after the last one
+        place.journal.write_text("".join(lines[:kept]), encoding="utf-8")
+        resume_session(place.folder)
+        again = [{k: v for k, v in one.items() if k not in stamps} for one in events(place, "form-completed")]
+        assert again == whole
 
 
 def test_example_stores_consent_and_exports_scores(tmp_path):
@@ -273,7 +278,7 @@ def test_example_stores_consent_and_exports_scores(tmp_path):
         True,
         "de",
     )
-    for to in ("csv", "bids", "psych-ds"):
+    for to in ("csv", "psych-ds"):
         export_sessions([tmp_path / "out"], tmp_path / to, to)
     with open(tmp_path / "csv" / "forms.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -282,9 +287,6 @@ def test_example_stores_consent_and_exports_scores(tmp_path):
     assert 0.0 <= weighted <= 100.0
     book = (tmp_path / "csv" / "forms_codebook.csv").read_text(encoding="utf-8")
     assert "Wie alt sind Sie?" in book and "weight_effort" in book
-    beh = tmp_path / "bids/sub-P01/ses-01/beh/sub-P01_ses-01_task-formcomfort_beh"
-    assert len(Path(f"{beh}.tsv").read_text().splitlines()) == 3
-    assert set(json.loads(Path(f"{beh}.json").read_text())) >= {"tired", "score_ease", "TaskName"}
     described = json.loads((tmp_path / "psych-ds/dataset_description.json").read_text())["variableMeasured"]
     (table,) = (tmp_path / "psych-ds/data").glob("*_content-forms_data.csv")
     assert set(table.read_text().splitlines()[0].split(",")) <= {one["name"] for one in described}
@@ -300,3 +302,67 @@ def test_hostile_form_events_are_ignored_by_exports(tmp_path):
     place.journal.write_text("".join(lines), encoding="utf-8")
     export_sessions([tmp_path / "out"], tmp_path / "csv", "csv")
     assert not list((tmp_path / "csv").glob("*forms*"))
+
+
+class Answering:
+    """Questioner that confirms given answers, and may be interrupted after a number of them."""
+
+    def __init__(self, answers, interrupted_after=None):
+        self.answers, self.left, self.shown = answers, interrupted_after, []
+
+    def fill(self, form, items, answers, keep):
+        self.shown.append((form.name, dict(answers)))
+        for item in form.asked:
+            if self.left == 0:
+                raise KeyboardInterrupt
+            self.left = None if self.left is None else self.left - 1
+            keep(item.name, self.answers[item.name])
+        return {item.name: self.answers[item.name] for item in form.asked}
+
+
+CONSENT = '\n[consent]\nversion = "2"\ndate = "2026-11-01"\ntext = "Information"\nsharing = "Publish?"\n'
+
+
+def attended(design, journal, who, questioner):
+    """Run a session of a person who answers forms by a questioner, and trials like a simulated observer."""
+
+    def respondent(sequence):
+        return Simulated(make_observer({}, seed=trial_seed(1, "P01", 0, 0, 1)), sequence)
+
+    session = ExperimentSession(
+        design,
+        who,
+        journal,
+        respondent=respondent,
+        stage=OfflineStage,
+        display=Display(design),
+        again=True,
+        questioner=questioner,
+    )
+    return session.run()
+
+
+def test_refused_consent_ends_the_session_before_anything_else(tmp_path):
+    design = read_design(changed(tmp_path, text=SHORT + OWN + CONSENT))
+    journal, who = begin(design, Request("P01", 1, 7, tmp_path / "out", {}, simulated=False))
+    questioner = Answering({"agreed": "no", "sharing": "no"})
+    with journal:
+        assert attended(design, journal, who, questioner) == "consent refused"
+    assert questioner.shown == [("consent", {})]
+    assert [one["record"] for one in journal.records] == ["header", "event", "event", "event", "end"]
+    assert journal.records[3]["agreed"] is False and journal.records[3]["sharing"] is False
+
+
+def test_interrupted_form_of_a_person_keeps_confirmed_answers(tmp_path):
+    design = read_design(changed(tmp_path, text=SHORT + OWN.replace("between", "before") + CONSENT))
+    journal, who = begin(design, Request("P01", 1, 7, tmp_path / "out", {}, simulated=False))
+    answers = {"agreed": "yes", "sharing": "no", "tired": 2, "fit": None}
+    with journal, pytest.raises(KeyboardInterrupt):
+        attended(design, journal, who, Answering(answers, interrupted_after=3))
+    design, journal, who = reopen(journal.place.folder)
+    questioner = Answering(answers)
+    with journal:
+        assert attended(design, journal, who, questioner) == "completed"
+    assert questioner.shown == [("comfort", {"tired": 2})], "the consent is not asked again"
+    (form,) = events(journal.place, "form-completed")
+    assert form["answers"] == {"tired": 2, "fit": None} and form["scores"] == {"ease": None}

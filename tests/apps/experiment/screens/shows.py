@@ -2,7 +2,7 @@
 
 import time
 
-from apps.experiment.screens.messages import Choice, Pacing, Show, StartBox
+from apps.experiment.screens.messages import Choice, FormItem, Pacing, Show, StartBox
 
 INSTRUCTIONS = """You will feel the handle resist as you move it. In each trial you move it twice, first in \
 interval 1, then in interval 2.
@@ -22,8 +22,23 @@ def shows():
     """Return them by name."""
     now = time.monotonic()
     pacing = Pacing(((-0.06, 0.0), (0.06, 0.0)), 1.0, now)
+    labels = tuple(f"option {number}" for number in range(9))
+    question = "How hard did you have to work to accomplish your level of performance?"
+    ends = {"low": "very low", "high": "very high"}
+    items = {
+        "likert": FormItem("likert", question, points=7, chosen=2, hint="keys", **ends),
+        "choice": FormItem("choice", question, labels, points=9, chosen=3, hint="keys"),
+        "scale": FormItem("analogue", question, points=20, share=0.4, alert="Please give an answer.", **ends),
+        "typed number": FormItem("number", question, entry="12", unit="years"),
+        "typed text": FormItem("text", question, entry=20 * "some words "),
+        "page": FormItem("page", INSTRUCTIONS),
+    }
+    forms = {
+        name: Show("form", "Workload", page=2, pages=21, item=item, keys=(Choice("backspace", "back"), *DONE))
+        for name, item in items.items()
+    }
     arrows = (Choice("left", "back"), Choice("right", "go on"))
-    return {
+    return forms | {
         "instructions": Show("instructions", "How it goes", INSTRUCTIONS, page=2, pages=4, keys=arrows, share=0.0),
         "practice": Show("practice", "Practice", "You will be told whether you were right.", keys=(GO_ON,)),
         "park": Show("park", text="Move to the square and wait", of=2, field=True, start=START, share=0.1, hold="Hold"),
