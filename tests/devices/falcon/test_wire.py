@@ -1,13 +1,17 @@
 """Bytes to and from the Falcon, its boot loader and homing, with an emulated Falcon in simulated time."""
 
+import errno
 import math
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from devices.common.bus import TransferError
 from devices.common.plane import Plane
+from devices.emulators import falcon_guardian
 from devices.emulators.falcon import (
     BOOT,
     DEAD,
@@ -20,8 +24,8 @@ from devices.emulators.falcon import (
 )
 from devices.emulators.usb_bus import FreeTime
 from devices.falcon import device as driver
-from devices.falcon import wire
-from devices.falcon.kinematics import HALF, MIDDLE
+from devices.falcon import guardian, wire
+from devices.falcon.kinematics import HALF, MIDDLE, find_torques, inverse
 from haptics.clock import cancelled_by, instructed_by
 from haptics.errors import DeviceNotFoundError, DeviceOpenError, OpeningCancelled
 
@@ -415,8 +419,6 @@ def test_chip_sends_a_reply_at_its_event_character_or_later_without_it():
 def test_force_of_the_motors_is_the_force_that_was_commanded():
     """The emulator derives its force from angles that it computes in another way than the driver."""
     unit = falcon()
-    from devices.falcon.kinematics import find_torques, inverse
-
     torques = np.empty(3)
     for force in np.vstack((np.eye(3), -np.eye(3), ((1.0, -2.0, 3.0),))):
         place = np.array(unit.mechanism.place)
@@ -424,3 +426,49 @@ def test_force_of_the_motors_is_the_force_that_was_commanded():
         felt = unit.mechanism._force([-10_000.0 * torque for torque in torques])
         np.testing.assert_allclose(felt, force, atol=1e-6)
     assert math.isfinite(unit.zero_at)
+
+
+# --- guardian ---------------------------------------------------------------------------------------------------------
+
+
+class Port:
+    """A port whose interface another process has until it is taken, and that answers a number of packets."""
+
+    def __init__(self, taken, answers=2, gone=False):
+        self.taken, self.answers, self.gone, self.log = taken, answers, gone, []
+
+    def claim(self):
+        self.log.append("claim")
+        if self.taken:
+            raise OSError(errno.EBUSY, "busy")
+
+    def disconnect(self):
+        self.log.append("disconnect")
+        if self.gone:
+            raise OSError(errno.ENODEV, "gone")
+        self.taken = False
+
+    def write(self, data):
+        self.log.append(data)
+
+    def read(self):
+        self.answers -= 1
+        return b"" if self.answers else b"<AAAAAAAAAAAAAA>"
+
+
+@pytest.mark.parametrize(("taken", "steps"), [(False, ["claim"]), (True, ["claim", "disconnect", "claim"])])
+def test_guardian_takes_the_interface_and_sends_two_zeros(taken, steps):
+    port = Port(taken)
+    assert guardian.come_to_rest(port, wire.encode((0, 0, 0), wire.RED))
+    assert port.log == [*steps, *2 * [b"<AAAAAAAAAAAAIA>"]]
+
+
+def test_guardian_of_an_unplugged_falcon_fails():
+    with pytest.raises(OSError, match="gone"):
+        guardian.come_to_rest(Port(taken=True, gone=True), b"")
+
+
+def test_guardian_imports_the_standard_library_only():
+    for module in (guardian, falcon_guardian):
+        code = f"import runpy; runpy.run_path({module.__file__!r})"
+        assert subprocess.run([sys.executable, "-I", "-S", "-c", code], check=False, timeout=60).returncode == 0

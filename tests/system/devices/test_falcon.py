@@ -65,7 +65,7 @@ def exercise(device, duration, force=(0.0, 0.0), share=0.0):
         if now > begin + 0.5 * duration:
             heights.append(float(device._state.channels[0]))
         time.sleep(1e-3)
-    return float(np.mean(heights))
+    return float(np.mean(heights)) if heights else math.nan
 
 
 class TestFalcon(DeviceContract):
@@ -129,6 +129,16 @@ def test_fault_ends_the_run_with_its_reason_and_no_force(fault, words, kept):
     with pytest.raises(DeviceFault, match=r"the force could not be set to 0 \(.*switch the Falcon off"):
         device.close()
     device.close()
+
+
+def test_encoder_counts_of_no_position_end_the_run():
+    unit = plugged_in()
+    with driven(unit) as device:
+        exercise(device, 0.05, (1.0, 0.5))
+        unit.mechanism._errors = [4000, -4000, 0]
+        with pytest.raises(DeviceFault, match=r"the encoder counts .* belong to no position of the handle"):
+            exercise(device, 1.0, (1.0, 0.5))
+    assert unit.processor.motors == (0, 0, 0)
 
 
 def test_faults_that_a_run_survives():
