@@ -78,6 +78,12 @@ BENCHMARKS: dict[str, Benchmark] = {
         "(only if named)",
         None,
     ),
+    "triggers": Benchmark(
+        "triggers:run",
+        "delay of the codes of experiments over a pseudo terminal, and punctuality of the servo as a ratio to none "
+        "(only if named)",
+        None,
+    ),
     "script": Benchmark(
         "script:run",
         "punctuality of the servo beside scripts that block, compute or are stopped, as ratios to none; time to the "
@@ -111,7 +117,7 @@ class Option:
     text: str
 
 
-_TURNS = ("servo", "stream", "script")
+_TURNS = ("servo", "stream", "triggers", "script")
 """Benchmarks with real-time slices."""
 
 _LONG = ("soak", "hours")

@@ -11,7 +11,7 @@ from typing import Any
 from apps.experiment.journal.blinding import decode
 from apps.experiment.journal.folder import SessionFolder, sessions_below
 from apps.experiment.journal.journal import read_journal, replay
-from apps.experiment.journal.schema import OWN_FRICTION, Record
+from apps.experiment.journal.schema import OWN_FRICTION, TRIGGERS, Record
 from apps.experiment.journal.tables import Measure, Row, Session, trial_rows
 from apps.experiment.trial import TASKS, Task
 from haptics.errors import ConfigurationError, RecordingError
@@ -39,6 +39,19 @@ class SessionData(Session):
     def friction(self) -> Record | None:
         """Event of the friction measurement before the first block, or None if there was no measurement."""
         return next((one for one in self.state.events if one["name"] == OWN_FRICTION), None)
+
+    @functools.cached_property
+    def trigger_delays(self) -> dict[str, list[float]]:
+        """Time from the start of the tick until each trigger was sent, by event [s]."""
+        found: dict[str, list[float]] = {}
+        for record in self.state.events:
+            sent = record.get("sent") if record["name"] == TRIGGERS else None
+            for one in sent if isinstance(sent, list) else ():
+                try:
+                    found.setdefault(str(one["event"])[:40], []).append(1e-9 * (one["sent_ns"] - one["due_ns"]))
+                except (LookupError, TypeError):  # not written by this program
+                    continue
+        return found
 
     @functools.cached_property
     def counted(self) -> list[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -209,6 +210,11 @@ _SIMULATED = f'<p class="simulated">{escape(SIMULATED)}</p>'
 
 _CURVE_LEGEND = "Area of a dot: number of answers. Band and orange bar: 95 % intervals. Orange dot: the difference."
 
+_TRIGGER_LEGEND = (
+    "Delay of the code from the start of its tick until the operating system had accepted it; jitter: standard "
+    "deviation. An answer is accepted some time after its key."
+)
+
 _TRACK_LEGEND = (
     "Filled: right; open: wrong; large circles: reversals; a colour for each track and session; dashed: the fitted "
     "difference."
@@ -322,6 +328,8 @@ def _person_page(experiment: Experiment, person: Person, result: PersonResult) -
     figure = stimulus_figure(person.trials(), unit)
     if figure:
         parts.append(f"<h2>Asked, delivered, felt</h2>{picture(figure, 'Stimuli as asked, delivered and felt')}")
+    if any(session.trigger_delays for session in person.sessions):
+        parts.append(f'<h2>Triggers</h2>{trigger_table(person)}<p class="legend">{_TRIGGER_LEGEND}</p>')
     figure = timing_figure(person.trials(), [one for session in person.sessions for one in session.certificates])
     if figure:
         parts.append(f"<h2>Time</h2>{picture(figure, 'Reaction times and starts of ticks')}")
@@ -513,6 +521,21 @@ def people_table(people: Sequence[PersonResult]) -> str:
         rows.append([one.code, str(trials), wrong, str(sum(one.repeated.values())), holding, counts])
     head = ["participant", "trials", "easy catch trials wrong", "repeated", "intervals that hold the truth", "counts"]
     return _used(head, rows)
+
+
+def trigger_table(person: Person) -> str:
+    """Return the table of the delays of the triggers over all sessions."""
+    delays: dict[str, list[float]] = {}
+    for session in person.sessions:
+        for event, own in session.trigger_delays.items():
+            delays.setdefault(event, []).extend(own)
+    rows = []
+    for event, own in delays.items():
+        ordered = sorted(1e3 * one for one in own)
+        quantiles = (ordered[math.ceil(share * len(ordered)) - 1] for share in (0.5, 0.99, 1.0))
+        cells = [f"{one:.2f}" for one in (*quantiles, statistics.pstdev(ordered))]
+        rows.append([event.replace("_", " "), str(len(own)), *cells])
+    return table(["event", "sent", "median [ms]", "99 % [ms]", "longest [ms]", "jitter [ms]"], rows)
 
 
 def catch_table(result: PersonResult) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import signal
@@ -117,6 +118,14 @@ def measure(kind: str, count: int) -> dict[str, Any]:
         if codes == expected:
             result["delay_us"] = _figures((np.array(times) - due) * 1e-9)
         return result
+
+
+def delays(log: Path, received: list[int], times: list[int]) -> dict[str, Any]:
+    """Return the numbers of codes in the log and received, and the delays [s] to the receipt if these are the same."""
+    lines = [json.loads(line) for line in log.read_text(encoding="ascii").splitlines()[1:]]
+    codes, due = [line["code"] for line in lines], [line["due_ns"] for line in lines]
+    delay = (np.array(times, float) - np.array(due, float)) * 1e-9 if codes == received else np.zeros(0)
+    return {"logged": len(lines), "received": len(received), "delay_s": delay}
 
 
 def _tick(trace: Trace, count: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

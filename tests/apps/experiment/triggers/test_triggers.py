@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from apps.experiment.design import read_design
-from apps.experiment.journal import Journal
+from apps.experiment.journal import Journal, replay
+from apps.experiment.report.data import Person, SessionData
+from apps.experiment.report.page import trigger_table
 from apps.experiment.triggers.ports import EVENTS, TriggerSettings, open_port
 from apps.experiment.triggers.process import Detector, Due, Pulses
 from apps.experiment.triggers.session import LOG, _recover
@@ -246,3 +248,17 @@ def test_log_of_a_stranger_is_refused(record, tmp_path):
         with pytest.raises(RecordingError, match="move it away"):
             _recover(path, journal)
         assert len(journal.records) == 1
+
+
+# --- report -----------------------------------------------------------------------------------------------------------
+
+
+def test_report_states_delays_by_event_and_ignores_what_is_no_code(tmp_path):
+    with Journal.create(place(tmp_path), HEADER) as journal:
+        sent = [{**line(1), "due_ns": 0, "sent_ns": 1_000_000 * number} for number in (1, 2, 6)]
+        journal.append("event", name="triggers", sent=[*sent, {"event": "trial"}, 4])
+        journal.append("event", name="triggers", sent="none")
+        session = SessionData(journal.place, replay(journal.records), [], [], [])
+    assert session.trigger_delays["trial"] == pytest.approx([0.001, 0.002, 0.006])
+    text = trigger_table(Person("P01", (session,)))
+    assert [cell in text for cell in (">3<", ">2.00<", ">6.00<", ">2.16<")] == [True] * 4
