@@ -199,7 +199,8 @@ def resume(options: argparse.Namespace) -> Answer:
 def describe(result: dict[str, Any]) -> str:
     """Return the summary of a session as text."""
     lines = [
-        f"participant {result['participant']}, session {result['session']}: {result['trials']} trials, "
+        f"participant {result['participant']}, session {result['session']}"
+        f"{', group ' + result['group'] if 'group' in result else ''}: {result['trials']} trials, "
         f"{result['repeated']} repeated; {result['reason']}",
         f"journal: {result['journal']}",
     ]

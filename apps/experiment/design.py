@@ -26,6 +26,7 @@ from apps.experiment.settings import (
     ExplorationSettings,
     FieldSettings,
     FrictionSettings,
+    GroupSettings,
     PracticeSettings,
     ResponseSettings,
     ResumeSettings,
@@ -60,6 +61,7 @@ OWN_TABLES: dict[str, type[Any]] = {
     "resume": ResumeSettings,
     "texts": TextSettings,
     "fields": FieldSettings,
+    "groups": GroupSettings,
     "screen": ScreenSettings,
     "consent": ConsentSettings,
     "triggers": TriggerSettings,
@@ -112,7 +114,7 @@ class Design:
     tables : dict
         Parsed content of the file. Conditions from factors or a CSV file are listed.
     experiment, stimulus, catch, practice, trials, exploration, friction, response, resume, texts, fields, screen,
-    consent, triggers
+    consent, triggers, groups
         Settings of the tables of the same names.
     conditions : tuple of ConditionSettings
         Conditions, which are constant within a track.
@@ -130,6 +132,8 @@ class Design:
         Setting that varies between stimuli.
     sha256 : str
         SHA-256 of the experiment file.
+    group : str
+        Group of the participant, empty before the assignment and without groups.
     csv_text : str
         Text of the CSV file of the conditions, empty without one.
     """
@@ -150,12 +154,14 @@ class Design:
     resume: ResumeSettings
     texts: TextSettings
     fields: FieldSettings
+    groups: GroupSettings
     screen: ScreenSettings
     consent: ConsentSettings
     forms: tuple[Form, ...]
     consent_form: Form | None
     triggers: TriggerSettings
     session: SessionConfig
+    group: str = ""
     csv_text: str = field(default="", repr=False)
     origins: tuple[Origin, ...] = field(default=(), repr=False, compare=False)
     task: Task = field(init=False)
@@ -205,6 +211,13 @@ class Design:
         for number in range(len(self.conditions)):
             _check_levels(source, design, number)
         return design
+
+    def for_group(self, group: str) -> Design:
+        """Return the design with the conditions of a group."""
+        names = self.groups.conditions.get(group)
+        both = [one for one in zip(self.conditions, self.origins, strict=True) if not names or one[0].name in names]
+        conditions, origins = zip(*both, strict=True)
+        return dataclasses.replace(self, group=group, conditions=conditions, origins=origins)
 
     def practice_level(self, condition: ConditionSettings) -> float:
         """Return the level of practice trials in a condition."""
@@ -269,6 +282,8 @@ def design_of(source: Source, csv_text: str | None = None) -> Design:
     with source.locating("consent"):
         consent = consent_form(own["consent"], own["texts"].consent, language)
     forms = _forms(source, own["texts"].forms, language)
+    if experiment.blind:
+        own["groups"] = dataclasses.replace(own["groups"], blind=True)
     conditions, session = read_conditions(source, csv_text), _session(source)
     if conditions.tables is not tables.get("conditions"):
         tables = {**tables, "conditions": conditions.tables}
@@ -414,11 +429,44 @@ def _check(source: Source, design: Design) -> None:
     with source.locating("analysis"):
         build(AnalysisSettings, design.tables.get("analysis", {}), "analysis")
     _check_responses(source, design)
+    _check_groups(source, design)
     if design.friction.measure_each_session:
         from apps.experiment.friction import require_measurable
 
         with source.locating("friction", "measure_each_session"):
             require_measurable(design.session, design.friction.motions)
+
+
+def _check_groups(source: Source, design: Design) -> None:
+    """Raise if the table ``groups`` names unknown groups, conditions or fields."""
+    groups, fields, conditions = design.groups, design.fields, [one.name for one in design.conditions]
+    if "groups" in design.tables and not groups.names:
+        raise source.error(("groups", "names"), "groups.names: is missing; name two or more groups.")
+    for name in groups.fields:
+        if name not in fields.demanded or not fields.allowed.get(name):
+            raise source.error(
+                ("groups", "fields"),
+                f"groups.fields: {name!r} must be in fields.demanded, and have its values in fields.allowed.",
+            )
+    for name, own in groups.conditions.items():
+        with source.locating("groups", "conditions"):
+            if name not in groups.names:
+                raise unknown_name("group", name, groups.names)
+            for condition in own:
+                if condition not in conditions:
+                    raise unknown_name("condition", str(condition), conditions)
+    used = [name for group in groups.names for name in groups.conditions.get(group, conditions)]
+    if groups.names and (unused := [name for name in conditions if name not in used]):
+        raise source.error(("groups", "conditions"), f"groups.conditions: {unused[0]!r} is in no group.")
+    if groups.blind and groups.conditions and not design.experiment.blind:
+        raise source.error(
+            ("groups", "blind"),
+            "groups.blind = true: the conditions reveal the group; give experiment.blind = true as well.",
+        )
+    for name in design.texts.groups:
+        if name not in groups.names:
+            with source.locating("texts"):
+                raise unknown_name("group", name, groups.names)
 
 
 def _check_levels(source: Source, design: Design, number: int) -> None:

@@ -100,6 +100,8 @@ class Study:
         Proportion at the threshold.
     seed : int
         Seed of the study. The random numbers of an observer depend only on it and on the observer's number.
+    shares : tuple of int
+        Relative sizes of the two groups that have one arm each. Empty if every participant has all arms.
     """
 
     arms: tuple[Arm, ...]
@@ -107,6 +109,7 @@ class Study:
     shape: str
     proportion: float
     seed: int
+    shares: tuple[int, ...] = ()
 
 
 def simulate_people(study: Study, first: int, count: int) -> Array:
@@ -322,7 +325,8 @@ def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, A
     table = {**observer, "level": 1}
     typical = build(ObserverSettings, table, "observer")
     arms = []
-    for condition in _conditions(design, settings):
+    chosen = _conditions(design, settings)
+    for condition in chosen:
         procedure, allowed = design.procedure_of(condition), _FITTING.get(task, _PROCEDURES)
         if procedure["kind"] not in allowed:
             raise ConfigurationError(
@@ -337,17 +341,25 @@ def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, A
         reference = 0.0 if task == "estimation" else condition.reference  # exponents have no reference
         share = null if task in SIGNAL else 0.0
         arms.append(Arm(condition.name, task, axis, reference, condition.tracks, procedure, null=share))
-    if settings.question == "difference":
+    if settings.question != "precision":
         first, second = (typical.acuity(arm.axis).increment(arm.reference) / (arm.reference or 1.0) for arm in arms)
         spread = math.sqrt(math.log1p(settings.ratio_spread**2))
         arms[1] = replace(arms[1], factor=settings.ratio * first / second, spread=spread)
-    return Study(tuple(arms), table, settings.shape, settings.proportion, settings.seed)
+    shares = ()
+    if settings.question == "groups":
+        shares = design.groups.shares[:2]
+        arms = [
+            replace(arm, name=f"{group}: {arm.name}") for arm, group in zip(arms, design.groups.names[:2], strict=True)
+        ]
+    return Study(tuple(arms), table, settings.shape, settings.proportion, settings.seed, shares)
 
 
 def _conditions(design: Design, settings: PowerSettings) -> list[ConditionSettings]:
     """Return the one or two conditions of the question."""
     conditions = {one.name: one for one in design.conditions}
     names = list(conditions)
+    if settings.question == "groups":
+        return _conditions_of_groups(design, settings)
     chosen = [settings.first or names[0]]
     if settings.question != "precision":
         others = [name for name in names if name != chosen[0]]
@@ -362,6 +374,23 @@ def _conditions(design: Design, settings: PowerSettings) -> list[ConditionSettin
     if len(set(chosen)) < len(chosen):
         raise ConfigurationError(f"power.second = {chosen[1]!r}: must be another condition than power.first.")
     return [conditions[name] for name in chosen]
+
+
+def _conditions_of_groups(design: Design, settings: PowerSettings) -> list[ConditionSettings]:
+    """Return the condition of each of the first two groups: by default the first one that both have, or their first."""
+    groups = design.groups.names[:2]
+    if not groups:
+        raise ConfigurationError("power.question = 'groups': needs the table [groups]; ask for 'difference'.")
+    own = [{one.name: one for one in design.for_group(group).conditions} for group in groups]
+    common = next((name for name in own[0] if name in own[1]), None)
+    first = settings.first or common or next(iter(own[0]))
+    second = settings.second or (first if first in own[1] else next(iter(own[1])))
+    for setting, name, group, allowed in zip(("first", "second"), (first, second), groups, own, strict=True):
+        if name not in allowed:
+            raise ConfigurationError(
+                f"power.{setting} = {name!r}: must be a condition of the group {group!r}: {', '.join(allowed)}."
+            )
+    return [own[0][first], own[1][second]]
 
 
 def minutes(design: Design, trials: Mapping[str, float], reaction_time: float) -> float:
@@ -416,7 +445,8 @@ def outcome(
             f"{np.sum(~known)} of {len(known)} simulated people have no threshold within the levels of the procedure; "
             "give it other levels or more trials."
         )
-    rows = plan(found[known], settings)
+    values = fractions[:, :, 0] if study.shares else found  # groups are different people
+    rows = plan(values[known], settings, study.shares)
     trials = {arm.name: float(count) for arm, count in zip(study.arms, results[:, :, 2].mean(axis=0), strict=True)}
     return {
         "experiment": design.experiment.name,
@@ -455,28 +485,31 @@ class Row:
     half_width: float
 
 
-def plan(results: Array, settings: PowerSettings) -> list[Row]:
+def plan(results: Array, settings: PowerSettings, shares: tuple[int, ...] = ()) -> list[Row]:
     """Return the power for each number of participants.
 
     Studies are drawn with replacement from the simulated observers. A study finds a difference if Student's t test of
     the logarithms of the within-participant ratios is significant. It reaches a precision if the 95 % interval of the
-    geometric mean is narrow enough. The interval of the power is found from bootstrapped pools of observers, so that it
-    includes the sampling error of the pool.
+    geometric mean is narrow enough. Two groups are drawn independently and compared by Welch's t test. The interval of
+    the power is found from bootstrapped pools of observers, so that it includes the sampling error of the pool.
 
     Parameters
     ----------
-    results : (people,) float array
-        Logarithm of the ratio, or of the Weber fraction, of each observer.
+    results : (people,) or (people, 2) float array
+        Logarithm of the ratio, or of the Weber fraction, of each observer; for two groups, of the Weber fraction that
+        the observer has in each of them.
     settings : PowerSettings
         Question and numbers of participants.
+    shares : tuple of int
+        Relative sizes of the two groups.
     """
     seed, rows = trial_seed(settings.seed, 0, 0, 0, 0), []
     for count in settings.participants:
-        found, half = _studies(results, count, _STUDIES, settings, child(seed, 0, count))
+        found, half = _studies(results, count, _STUDIES, settings, child(seed, 0, count), shares)
         powers = []
         for number in range(_POOLS):  # the same pools for all numbers of participants give comparable intervals
             pool = results[child(seed, 1, number).integers(len(results), size=len(results))]
-            drawn, _ = _studies(pool, count, _STUDIES_OF_A_POOL, settings, child(seed, 2, number))
+            drawn, _ = _studies(pool, count, _STUDIES_OF_A_POOL, settings, child(seed, 2, number), shares)
             powers.append(float(drawn.mean()))
         power = float(found.mean())
         low, high = np.quantile(powers, (0.025, 0.975))
@@ -486,18 +519,45 @@ def plan(results: Array, settings: PowerSettings) -> list[Row]:
 
 
 def _studies(
-    results: Array, count: int, studies: int, settings: PowerSettings, rng: np.random.Generator
+    results: Array,
+    count: int,
+    studies: int,
+    settings: PowerSettings,
+    rng: np.random.Generator,
+    shares: tuple[int, ...] = (),
 ) -> tuple[NDArray[np.bool_], Array]:
     """Draw studies.
 
     Return which of them succeed, and the half-widths of their 95 % intervals.
     """
+    if shares:
+        return _studies_of_groups(results, count, shares, studies, settings, rng)
     sample = results[rng.integers(len(results), size=(studies, count))]
     error = sample.std(axis=1, ddof=1) / np.sqrt(count)
     half = error * reach(_CONFIDENCE, count)
     if settings.question == "precision":
         return half <= np.log1p(settings.precision), half
     return np.abs(sample.mean(axis=1)) > error * reach(1.0 - settings.alpha, count), half
+
+
+def _studies_of_groups(
+    results: Array,
+    count: int,
+    shares: tuple[int, ...],
+    studies: int,
+    settings: PowerSettings,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.bool_], Array]:
+    """Draw studies of two groups, with `count` participants in all, like `_studies`."""
+    from calibration.fitting.intervals import quantile
+
+    second = min(max(round(count * shares[1] / sum(shares)), 2), count - 2)
+    sizes = count - second, second
+    samples = [results[rng.integers(len(results), size=(studies, size)), group] for group, size in enumerate(sizes)]
+    errors = np.array([sample.var(axis=1, ddof=1) / sample.shape[1] for sample in samples])
+    degrees = errors.sum(axis=0) ** 2 / sum(one**2 / (size - 1) for one, size in zip(errors, sizes, strict=True))
+    error, difference = np.sqrt(errors.sum(axis=0)), np.abs(samples[1].mean(axis=1) - samples[0].mean(axis=1))
+    return difference > error * quantile(1.0 - settings.alpha, degrees), error * quantile(_CONFIDENCE, degrees)
 
 
 def reach(confidence: float, count: int) -> float:
@@ -523,6 +583,8 @@ def describe(result: dict[str, Any]) -> str:
     names = " and ".join(repr(name) for name in result["trials"])
     question = {
         "difference": f"how often {names} differ significantly, their Weber fractions having the ratio "
+        f"{result['ratio']:g}",
+        "groups": f"how often the groups {names} differ significantly, their Weber fractions having the ratio "
         f"{result['ratio']:g}",
         "precision": f"how often {names} is known within {result['precision']:.0%}",
     }[result["question"]]

@@ -106,6 +106,7 @@ def preregistration(design: Design, power: Mapping[str, Any] | None, participant
         "file": design.text,
         **({"conditions_file": design.csv_text} if design.csv_text else {}),
         **({"factors": factors} if factors else {}),
+        **({"groups": asdict(design.groups)} if design.groups.names else {}),
     }
 
 
@@ -187,6 +188,19 @@ def as_markdown(facts: Facts) -> str:
     further = [f"- {name}: {_cell(_plain(value))}" for name, value in analysis.items() if name not in WANTED]
     csv_text, factors = facts.get("conditions_file", ""), facts.get("factors", {})
     listed = [f"{name} ({', '.join(levels)})" for name, levels in factors.items()]
+    groups = facts.get("groups")
+    if groups is not None:
+        rule = f"permuted blocks of {' or '.join(map(str, groups['block']))}"
+        if groups["method"] == "minimisation":
+            rule = f"minimisation (Pocock and Simon 1975), probability {groups['probability']:g}"
+        shares = [f"{name} (share {share})" for name, share in zip(groups["names"], groups["shares"], strict=True)]
+        separate = f", by {', '.join(groups['fields'])}" if groups["fields"] else ""
+        assigned = [f"- Groups between participants: {', '.join(shares)}; {rule}{separate}"]
+        assigned += [
+            f"- Conditions of the group {name}: {', '.join(own)}" for name, own in groups["conditions"].items()
+        ]
+    else:
+        assigned = []
     runs = re.findall(r"`+", facts["file"] + csv_text)
     fence = "`" * max(max(map(len, runs), default=0) + 1, 3)
     lines = [
@@ -201,6 +215,7 @@ def as_markdown(facts: Facts) -> str:
         f"- What varies: `{stimulus['axis']}`, on a {stimulus['scale']} scale",
         f"- Device `{stimulus['device']}`, model `{stimulus['model']}`",
         *([f"- Factors: {'; '.join(listed)}"] if listed else []),
+        *map(_cell, assigned),
         f"- The experimenter {blind}",
         f"- Noted of every participant: {', '.join(facts['fields']) or 'the code'}",
         "",

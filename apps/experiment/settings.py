@@ -108,6 +108,53 @@ class ConditionSettings:
 
 @documented
 @dataclass(frozen=True)
+class GroupSettings:
+    """Table ``groups``: groups of participants, and how participants are assigned to them."""
+
+    names: Any = unrestricted((), "a list of two or more names", doc="names of the groups")
+    shares: Any = unrestricted((), "a list of whole numbers", doc="relative sizes of the groups; default: equal")
+    method: str = choice("blocks", ("blocks", "minimisation"), doc="permuted blocks, or minimisation over the fields")
+    block: Any = unrestricted(
+        (),
+        "a multiple of the sum of the shares, or a list of them",
+        doc="size of a block, or sizes to draw from; default: twice the sum of the shares",
+    )
+    fields: Any = unrestricted(
+        (), "a list of required fields", doc="fields whose values have blocks of their own, or are balanced"
+    )
+    probability: float = bounded(
+        0.8, above=0.5, maximum=1.0, doc="minimisation: probability of the group that balances best"
+    )
+    conditions: Any = _table("a table of lists of conditions, by group", "conditions of each group; default: all")
+    blind: bool = flag(False, doc="hide the group from the experimenter until the session has ended")
+
+    def __post_init__(self) -> None:
+        check(self, "groups")
+        names = self.names
+        good = isinstance(names, list | tuple) and all(isinstance(one, str) and 0 < len(one) <= 40 for one in names)
+        good = good and len(set(names)) == len(names) and len(names) in (0, *range(2, 13))
+        _require(good, "groups.names", names, "a list of 2 to 12 different names of up to 40 letters")
+        shares = self.shares or (1,) * len(names)
+        good = isinstance(shares, list | tuple) and all(type(one) is int and 1 <= one <= 20 for one in shares)
+        _require(good and len(shares) == len(names), "groups.shares", shares, "a whole number, 1 to 20, for each group")
+        whole = max(sum(shares), 1)
+        block = (self.block if self.block != () else 2 * whole,) if not isinstance(self.block, list) else self.block
+        good = all(type(one) is int and 0 < one <= 1000 and one % whole == 0 for one in block) and bool(block)
+        _require(good, "groups.block", self.block, f"a multiple of {whole}, the sum of the shares, up to 1000")
+        fields = self.fields
+        good = isinstance(fields, list | tuple) and all(isinstance(one, str) for one in fields)
+        _require(good and len(set(fields)) == len(fields), "groups.fields", fields, "a list of fields, each once")
+        if self.method == "minimisation":
+            _require(bool(fields), "groups.fields", fields, "given for a minimisation: the fields to balance")
+        table = self.conditions
+        good = isinstance(table, dict) and all(isinstance(one, list) and one for one in table.values())
+        _require(good, "groups.conditions", table, "a table of lists of conditions, by group")
+        for name, value in (("names", names), ("shares", shares), ("block", block), ("fields", fields)):
+            object.__setattr__(self, name, tuple(value))
+
+
+@documented
+@dataclass(frozen=True)
 class CatchSettings:
     """Table ``catch``: trials without a difference, and trials with an obvious one."""
 
@@ -314,7 +361,7 @@ class ScreenSettings:
         check(self, "screen")
 
 
-_OPTIONAL = ("instructions", "practice", "rest", "end")
+_OPTIONAL = ("instructions", "groups", "practice", "rest", "end")
 """Texts that may be omitted in any language. Nothing is shown then."""
 
 QUESTIONS = {
@@ -372,6 +419,7 @@ class TextSettings:
     instructions: Any = unrestricted(
         (), "a list of pages", doc="pages before the first trial, and again after an interruption"
     )
+    groups: Any = _table("a table of lists of pages, by group", "pages after the instructions, for each group")
     question: str = string("", doc="question after every trial; empty for the default of the task")
     practice: str = string("", doc="text before the practice")
     rest: str = string("", doc="text in a break")
@@ -423,6 +471,10 @@ class TextSettings:
         good = isinstance(pages, list | tuple) and all(isinstance(page, str) for page in pages)
         _require(good, "texts.instructions", pages, "a list of pages")
         object.__setattr__(self, "instructions", tuple(pages))
+        good = isinstance(self.groups, dict) and all(
+            isinstance(own, list) and all(isinstance(page, str) for page in own) for own in self.groups.values()
+        )
+        _require(good, "texts.groups", self.groups, "a table of lists of pages, by group")
         for name in ("answers", "keys"):
             table = getattr(self, name)
             good = isinstance(table, dict) and all(isinstance(word, str) and word for word in table.values())
@@ -551,7 +603,9 @@ class PowerSettings:
     """Table ``power``: question of the study, and number of simulated observers."""
 
     question: str = choice(
-        "difference", ("difference", "precision"), doc="question: difference of two conditions, or precision of one"
+        "difference",
+        ("difference", "groups", "precision"),
+        doc="question: difference of two conditions, of two groups, or precision of one condition",
     )
     first: str = string(
         "", allowed="a condition", doc="the condition, or the first of two; empty: the first of the file"
@@ -583,4 +637,6 @@ class PowerSettings:
         given = self.participants
         good = isinstance(given, list | tuple) and all(type(each) is int and 2 <= each <= 1000 for each in given)
         _require(good and bool(given) and sorted(given) == list(given), "power.participants", given, _NUMBERS)
+        if self.question == "groups":
+            _require(given[0] >= 4, "power.participants", given, "at least 4 for two groups")
         object.__setattr__(self, "participants", tuple(given))  # frozen: lists come from files

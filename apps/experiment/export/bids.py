@@ -56,14 +56,15 @@ def export_bids(folder: Path, sessions: Sequence[Session], facts: Mapping[str, A
 def _write_participants(folder: Path, sessions: Sequence[Session]) -> None:
     """Write one row for each participant, with the data noted in the first session."""
     first = {session.place.participant: session for session in reversed(sessions)}
-    names = sorted(
-        {name for session in first.values() for name in session.header["fields"]} - {"participant_id", "observer"}
-    )
-    lines = ["\t".join(["participant_id", "observer", *names])]
+    group = ["group"] if any(session.state.group is not None for session in sessions) else []
+    reserved = {"participant_id", "observer", *group}
+    names = sorted({name for session in first.values() for name in session.header["fields"]} - reserved)
+    lines = ["\t".join(["participant_id", "observer", *group, *names])]
     for participant, session in sorted(first.items()):
         observer = None if session.header["observer"] is None else "simulated"
         cells = []
-        for value in (observer, *(session.header["fields"].get(name) for name in names)):
+        own = [session.state.group] if group else []
+        for value in (observer, *own, *(session.header["fields"].get(name) for name in names)):
             structured = isinstance(value, list | dict)
             plain = json.dumps(value, ensure_ascii=False) if structured else text_of(value, "n/a")
             cells.append(" ".join(plain.split()) or "n/a")
@@ -71,7 +72,8 @@ def _write_participants(folder: Path, sessions: Sequence[Session]) -> None:
     write_text(folder, "participants.tsv", "\n".join(lines) + "\n")
     fields = {name: {"Description": f"{name.replace('_', ' ')}, as noted before the first trial"} for name in names}
     answered = {"Description": "whether a simulated observer answered; n/a where a person did"}
-    write_json(folder, "participants.json", {"observer": answered, **fields})
+    described = {name: {"Description": "group to which the participant was assigned"} for name in group}
+    write_json(folder, "participants.json", {"observer": answered, **described, **fields})
 
 
 def _write_session(folder: Path, session: Session) -> None:
@@ -92,7 +94,7 @@ def _write_session(folder: Path, session: Session) -> None:
             scans.append(f"{name}_motion.tsv\t{start}")
     files = {recording: f"{name}_motion.tsv" for recording, name in names.items()}
     rows = [row | {"recording": files.get(row["recording"])} for row in session.rows]
-    own = columns_of([header])
+    own = columns_of([session.state])
     columns = description(own)
     columns["recording"]["Description"] = "the recording of the trial's block, relative to the session's folder"
     task, table = {"TaskName": header["experiment"]}, header["design"].get("experiment")

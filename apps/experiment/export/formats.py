@@ -48,7 +48,7 @@ def read_sessions(folders: Iterable[Path]) -> list[Session]:
         contents = read_journal(place.journal)
         require_same(place, contents)
         state = replay(contents.records)
-        if state.header["blind"] is not None and state.end is None:
+        if state.sealed:
             raise ConfigurationError(
                 f"{place.folder} is blind and has not ended: its levels stay sealed until then. Leave it out, or end "
                 f"it: haptics experiment resume {place.folder}"
@@ -108,6 +108,7 @@ def export_csv(folder: Path, sessions: Sequence[Session]) -> None:
     names = sorted({name for session in sessions for name in session.header["fields"]})
     plain = ["participant", "session", "experiment", "seed", "slot", "design_sha256", "blind"]
     own = ["observer", "device", "begun_utc", "end_reason", "trials", "repeated"]
+    own += ["group"] if any(session.state.group is not None for session in sessions) else []
     rows: list[list[Any]] = [[*plain, *own, *(f"field_{name}" for name in names)]]
     for session in sessions:
         state, header = session.state, session.header
@@ -118,11 +119,12 @@ def export_csv(folder: Path, sessions: Sequence[Session]) -> None:
             None if state.end is None else state.end["reason"],
             len(state.counted_attempts),
             state.repeated,
+            *([state.group] if "group" in own else []),
         ]
         rows.append(
             [*(header[name] for name in plain), *cells, *(session.header["fields"].get(name) for name in names)]
         )
-    used = columns_of(session.header for session in sessions)
+    used = columns_of(session.state for session in sessions)
     columns = [["name", "kind", "unit", "description"], *([one.name, one.kind, one.unit, one.doc] for one in used)]
     script = resources.files("apps.experiment.export") / "read.R"
     write_text(folder, "trials.csv", csv_of((row for session in sessions for row in session.rows), used))
@@ -182,7 +184,7 @@ def counts_of(rows: Sequence[Row]) -> dict[str, Counts]:
 
 def export_psych_ds(folder: Path, sessions: Sequence[Session]) -> None:
     """Write the Psych-DS data set: one CSV for each session, and a description of every column."""
-    variables, columns = [], columns_of(session.header for session in sessions)
+    variables, columns = [], columns_of(session.state for session in sessions)
     forms = {session.place.stem: rows for session in sessions if (rows := form_rows(session))}
     known = {column.name for column in columns}
     described = (*columns, *(one for one in FORM_COLUMNS if forms and one.name not in known))

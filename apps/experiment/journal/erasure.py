@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from apps.experiment.journal.folder import JournalFault, Lock, flush_folder, require_code
+from apps.experiment.journal.folder import JournalFault, Lock, flush_folder, require_code, write_durably
 from haptics.errors import ConfigurationError
 from haptics.files import open_nonblocking
 
@@ -123,7 +123,10 @@ def erase(found: Erasure, reason: str = "") -> dict[str, Any]:
         for folder in sorted(found.out.glob(f"{_DYING}*")):  # also those of an interrupted erasure
             shutil.rmtree(folder)
         for path in found.reservations:
-            path.unlink(missing_ok=True)
+            if path.name.startswith("assignment-"):
+                _anonymise(path)
+            else:
+                path.unlink(missing_ok=True)
             flush_folder(path.parent)
         return _append(found.out, {"state": "erased", **facts})
     except OSError as error:
@@ -167,6 +170,14 @@ def _append(out: Path, facts: dict[str, Any]) -> dict[str, Any]:
         os.close(descriptor)
     flush_folder(out)
     return record
+
+
+def _anonymise(path: Path) -> None:
+    """Remove the code from an assignment to a group, which later assignments still need for the balance."""
+    table = json.loads(_read(path, _LARGEST_RESERVATION)) | {"participant": None}
+    whole = path.with_name(f".{secrets.token_hex(8)}")
+    write_durably(whole, (json.dumps(table) + "\n").encode())
+    os.replace(whole, path)
 
 
 def _files(folder: Path) -> Iterator[Path]:

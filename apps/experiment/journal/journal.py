@@ -31,7 +31,7 @@ from apps.experiment.journal.folder import (
     require_impersonal,
     write_durably,
 )
-from apps.experiment.journal.schema import FORMAT, Record, checked
+from apps.experiment.journal.schema import FORMAT, GROUP, Record, checked
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.files import open_nonblocking
 
@@ -463,6 +463,19 @@ class SessionState:
         It may have a response.
         """
         return self.attempts[-1] if self.attempts and self.attempts[-1].end is None else None
+
+    @property
+    def group(self) -> str | None:
+        """Group of the participant, or None without groups."""
+        found = next((one.get("group") for one in self.events if one["name"] == GROUP), None)
+        return found if isinstance(found, str) else None
+
+    @property
+    def sealed(self) -> bool:
+        """Whether the session is blind, or its group is, and it has not ended."""
+        groups = self.header["design"].get("groups")
+        blind = self.header["blind"] is not None or (isinstance(groups, dict) and groups.get("blind") is True)
+        return blind and self.end is None
 
     @property
     def test_trials(self) -> int:

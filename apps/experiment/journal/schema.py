@@ -30,6 +30,9 @@ OWN_FRICTION = "own-friction"
 TRIGGERS_OPENED, TRIGGERS = "triggers-opened", "triggers"
 """Names of the events with the output of the triggers, and with codes that were sent (``sent``)."""
 
+GROUP = "group"
+"""Name of the event with the group of the participant."""
+
 
 @dataclass(frozen=True)
 class Field:

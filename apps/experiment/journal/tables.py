@@ -153,14 +153,18 @@ def factors_of(header: Record) -> dict[str, dict[str, str]]:
     return found
 
 
-def columns_of(headers: Iterable[Record]) -> tuple[Column, ...]:
-    """Return the columns of the table of some sessions: `COLUMNS`, and one for each factor of their designs."""
+def columns_of(states: Iterable[SessionState]) -> tuple[Column, ...]:
+    """Return the columns of the table of some sessions: `COLUMNS`, the group if any, and each factor of the designs."""
     levels: dict[str, dict[str, str]] = {}
-    for header in headers:
-        for factor, found in factors_of(header).items():
+    groups: dict[str, str] = {}
+    for state in states:
+        if state.group is not None:
+            groups[state.group] = f"participants of the group {state.group}"
+        for factor, found in factors_of(state.header).items():
             levels.setdefault(factor, {}).update({level: f"level {level} of the factor" for level in found.values()})
     own = [Column(f"factor_{name}", "text", f"level of the factor {name}", levels=one) for name, one in levels.items()]
-    return (*COLUMNS, *own)
+    group = (Column("group", "text", "group of the participant", levels=groups),) if groups else ()
+    return (*COLUMNS, *group, *own)
 
 
 def text_of(value: Any, missing: str = "") -> str:
@@ -227,7 +231,7 @@ def from_recordings(folder: Path, trial: Record) -> Row:
 def trial_rows(session: Path | SessionFolder, measure: Measure | None = from_recordings) -> list[Row]:
     """Return a row for every complete attempt, in order, None where values are missing.
 
-    A row has `COLUMNS`, and a column ``factor_NAME`` for each factor of the design.
+    A row has `COLUMNS`, ``group`` if the participant has one, and ``factor_NAME`` for each factor of the design.
 
     Parameters
     ----------
@@ -258,6 +262,7 @@ def trial_rows(session: Path | SessionFolder, measure: Measure | None = from_rec
     return [
         _row(state, one)
         | _stimulus(state, place, one, measure)
+        | ({} if state.group is None else {"group": state.group})
         | {f"factor_{name}": levels.get(one.start["condition"]) for name, levels in factors.items()}
         for one in ended
     ]
@@ -334,7 +339,7 @@ def write_table(place: SessionFolder, measure: Measure | None = from_recordings)
     OSError
         If a file cannot be written, or a different file exists.
     """
-    rows, columns = trial_rows(place, measure), columns_of([read_journal(place.journal).records[0]])
+    rows, columns = trial_rows(place, measure), columns_of([replay(read_journal(place.journal).records)])
     put(place.table, tsv_of(rows, columns))
     put(place.table.with_suffix(".json"), json.dumps(description(columns), indent=2, ensure_ascii=False) + "\n")
     return place.table

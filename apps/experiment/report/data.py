@@ -79,6 +79,11 @@ class Person:
         return [row for session in self.sessions for row in session.counted if row["kind"] == kind]
 
     @property
+    def group(self) -> str | None:
+        """Group of the participant, or None without groups."""
+        return self.sessions[0].state.group
+
+    @property
     def observer(self) -> dict[str, Any] | None:
         """Table of the simulated observer, or None for a participant."""
         observer: dict[str, Any] | None = self.sessions[0].header["observer"]
@@ -180,6 +185,8 @@ def _session(place: SessionFolder, measure: Measure | None) -> SessionData:
     rows = trial_rows(place, None if measure is None else measured)
     if rows and state.header["blind"] is not None:
         decode(place)  # raises unless the session has ended
+    elif rows and state.sealed:
+        raise ConfigurationError(f"{place.folder}: its group is blind, and the session has not ended; leave it out.")
     certificates, damaged = [], []
     for block in state.block_starts:
         name = block["recording"]

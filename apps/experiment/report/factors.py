@@ -1,4 +1,4 @@
-"""Effects of the factors of an experiment on thresholds: ratios between the levels of a factor."""
+"""Effects on thresholds: ratios between the levels of a factor, and between groups of participants."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean, variance
+
+import numpy as np
 
 from apps.experiment.journal.tables import factors_of
 from apps.experiment.report.analysis import PersonResult
 from apps.experiment.report.data import Experiment
 from apps.experiment.settings import AnalysisSettings
+from calibration.fitting.intervals import quantile
 from calibration.psychometric import Estimate, mean_and_spread
 
 
@@ -21,16 +25,17 @@ class Effect:
     Attributes
     ----------
     factor, first, second : str
-        Factor, and the compared levels.
+        Factor, and the compared levels; ``group`` and the names of two groups.
     percent : float
         Percentage correct that defines the thresholds.
     quantity : str
         ``weber_fraction``, or ``jnd`` in conditions without a reference.
     ratio : Estimate or None
         Geometric mean over participants of the ratio of `second` to `first`, with the interval of Student's t on
-        logarithms. None with fewer than two participants.
+        logarithms; between groups the ratio of geometric means, with the interval of Welch. None with fewer than two
+        participants, or two in each group.
     participants : int
-        Number of participants with thresholds at both levels.
+        Number of participants with thresholds at both levels, or in both groups.
     """
 
     factor: str
@@ -55,20 +60,73 @@ def analyse_effects(experiment: Experiment, people: Sequence[PersonResult], sett
         first, *others = dict.fromkeys(of_condition.values())
         for second, percent in itertools.product(others, sorted(percents)):
             pairs = list(_pairs(factors, factor, first, second))
-            logs, quantity = [], "weber_fraction"
+            logs = []
             for person in counted:
-                thresholds = {}
-                for condition in person.conditions:
-                    found = next((one for one in condition.differences if one.percent == percent), None)
-                    value = None if found is None else found.weber or found.jnd
-                    if found is not None and value is not None and not value.bound:
-                        thresholds[condition.name] = math.log(value.value)
-                        quantity = quantity if found.weber is not None else "jnd"
+                thresholds = _thresholds(person, percent)
                 ratios = [thresholds[b] - thresholds[a] for a, b in pairs if a in thresholds and b in thresholds]
                 logs += [sum(ratios) / len(ratios)] if ratios else []
             ratio = mean_and_spread(logs, settings.probability)[0].transformed(math.exp) if len(logs) > 1 else None
-            effects.append(Effect(factor, first, second, percent, quantity, ratio, len(logs)))
-    return effects
+            effects.append(Effect(factor, first, second, percent, _quantity(counted), ratio, len(logs)))
+    return [*_between_groups(experiment, counted, sorted(percents), settings.probability), *effects]
+
+
+def _between_groups(
+    experiment: Experiment, people: Sequence[PersonResult], percents: Sequence[float], probability: float
+) -> Iterator[Effect]:
+    """Yield the comparison of each group with the first.
+
+    A participant has the geometric mean of the thresholds in the conditions that all groups have, or, if there are
+    none, in all conditions. Participants without a threshold in one of them are left out.
+    """
+    group_of = {person.code: person.group for person in experiment.people}
+    present, names = set(group_of.values()), experiment.table("groups").get("names")
+    groups = [name for name in names if isinstance(name, str) and name in present] if isinstance(names, list) else []
+    tested: dict[str, set[str]] = {name: set() for name in groups}
+    for person in people:
+        tested.get(str(group_of.get(person.code)), set()).update(one.name for one in person.conditions)
+    common = set.intersection(*tested.values()) if tested else set()
+    for second, percent in itertools.product(groups[1:], percents):
+        samples = []
+        for group in (groups[0], second):
+            logs = []
+            for person in (one for one in people if group_of.get(one.code) == group):
+                thresholds, needed = _thresholds(person, percent), common or tested[group]
+                if needed and needed <= thresholds.keys():
+                    logs.append(fmean(thresholds[name] for name in needed))
+            samples.append(logs)
+        ratio = None
+        if min(map(len, samples)) > 1:
+            ratio = welch(samples[0], samples[1], probability).transformed(math.exp)
+        yield Effect("group", groups[0], second, percent, _quantity(people), ratio, sum(map(len, samples)))
+
+
+def welch(first: Sequence[float], second: Sequence[float], probability: float) -> Estimate:
+    """Return the difference of two means, `second` minus `first`, with the interval of Welch (1947)."""
+    errors = [variance(one) / len(one) for one in (first, second)]
+    difference = fmean(second) - fmean(first)
+    if not any(errors):
+        return Estimate(difference, difference, difference, probability)
+    degrees = [len(one) - 1 for one in (first, second)]
+    freedom = sum(errors) ** 2 / sum(one**2 / free for one, free in zip(errors, degrees, strict=True))
+    half = math.sqrt(sum(errors)) * float(quantile(probability, np.array([freedom]))[0])
+    return Estimate(difference, difference - half, difference + half, probability)
+
+
+def _thresholds(person: PersonResult, percent: float) -> dict[str, float]:
+    """Return the logarithm of the Weber fraction, or of the difference, in each condition where it is known."""
+    found = {}
+    for condition in person.conditions:
+        for one in condition.differences:
+            value = one.weber or one.jnd
+            if one.percent == percent and not value.bound:
+                found[condition.name] = math.log(value.value)
+    return found
+
+
+def _quantity(people: Sequence[PersonResult]) -> str:
+    """Return ``weber_fraction`` if all conditions have a reference."""
+    found = [one.weber for person in people for condition in person.conditions for one in condition.differences]
+    return "jnd" if None in found else "weber_fraction"
 
 
 def _pairs(factors: dict[str, dict[str, str]], factor: str, first: str, second: str) -> Iterator[tuple[str, str]]:

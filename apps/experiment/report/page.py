@@ -144,6 +144,10 @@ def _participants(experiment: Experiment, people: Sequence[PersonResult]) -> str
     words = f"{counted(len(people), who)} gave {grouped(sum(tests))} answers that count"
     if len(set(tests)) == 1:
         words += f" ({tests[0]} each)"
+    sizes = Counter(person.group for person in experiment.people if person.group is not None)
+    if sizes:
+        method = "minimisation" if experiment.table("groups").get("method") == "minimisation" else "permuted blocks"
+        words += f", assigned by {method} to {_listed([f'{name} ({count})' for name, count in sorted(sizes.items())])}"
     catches = sum(one.catches.easy + one.catches.null for one in people)
     words += f", besides {catches} catch trials." if catches else "."
     repeated: Counter[str] = Counter()
@@ -223,7 +227,8 @@ _TRACK_LEGEND = (
 
 _EFFECT_LEGEND = (
     "Geometric means over participants of the ratio of thresholds at two levels of a factor, in conditions with the "
-    "same levels of the other factors; 95 % intervals of Student's t on logarithms. A ratio of 1 is no effect."
+    "same levels of the other factors, with intervals of Student's t on logarithms; between groups, the ratio of "
+    "geometric means with intervals of Welch. A ratio of 1 is no effect."
 )
 
 
@@ -273,7 +278,8 @@ def _group_page(
         heading = _responses_counted(experiment)
         parts.append(f"<h2>Over participants</h2>{_wide(group_table(group, experiment.unit, heading))}")
     if effects:
-        parts.append(f"<h2>Factors</h2>{_wide(effect_table(effects))}")
+        heading = "Groups and factors" if any(one.factor == "group" for one in effects) else "Factors"
+        parts.append(f"<h2>{heading}</h2>{_wide(effect_table(effects))}")
         parts.append(f'<p class="legend">{_EFFECT_LEGEND}</p>')
     if group.magnitude is not None:
         codes = {one.code for one in people if not one.excluded}
@@ -346,6 +352,8 @@ def _lead(person: Person) -> str:
     else:
         fields = [f"{key.replace('_', ' ')} {value}" for key, value in person.sessions[0].header["fields"].items()]
         lead = f"{'; '.join(fields)}." if fields else "Nothing is noted of the participant."
+    if person.group is not None:
+        lead += f" Group {person.group}."
     days = ", ".join(dict.fromkeys(str(session.header["utc"])[:10] for session in person.sessions))
     sessions = counted(len(person.sessions), "session")
     return f"{lead} {sessions} ({days}), {len(person.trials())} trials that count."

@@ -174,7 +174,7 @@ class Screens(Followers):
         texts = self._design.texts
         if not self._shown:
             self._shown = True
-            pages = texts.instructions
+            pages = (*texts.instructions, *texts.groups.get(self._design.group, ()))
             for number, text in enumerate(pages, 1):
                 self._display.page(number, len(pages), text)
                 self._await(self._turned)

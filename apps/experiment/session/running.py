@@ -5,24 +5,27 @@ The settings and files of a session are on disk before the first trial.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from apps.experiment.assignment import Assignment, AssignmentLog
 from apps.experiment.design import Design, design_of, read_design
 from apps.experiment.journal.blinding import make_codes, seal_codes
 from apps.experiment.journal.folder import SessionFolder, reserve_slot
 from apps.experiment.journal.journal import Journal, parsed, replay
+from apps.experiment.journal.schema import GROUP
 from apps.experiment.journal.tables import write_table
 from apps.experiment.observers import make_observer
-from apps.experiment.procedures.methods import person_seed
+from apps.experiment.procedures.methods import child, person_seed, trial_seed
 from apps.experiment.screens.display import Display
 from apps.experiment.sequence import Participant, TrialSequence
 from apps.experiment.session.live import require_display, run_with_screens
@@ -40,6 +43,9 @@ from apps.stream import require_lsl
 from devices import is_virtual
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.files import read_small, write_atomically
+
+_FIELDS = 500
+"""Purpose of the random fields of simulated participants."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +106,7 @@ def run_session(design: Design, request: Request) -> dict[str, Any]:
     _require_possible(design, request.simulated, request.manner)
     journal, who = begin(design, request)
     with journal:
-        return _run(design, journal, who, request.manner)
+        return _run(*in_group(design, journal, who, request.out), request.manner)
 
 
 def resume_session(folder: Path, manner: Manner | None = None) -> dict[str, Any]:
@@ -110,7 +116,7 @@ def resume_session(folder: Path, manner: Manner | None = None) -> dict[str, Any]
     with journal:
         _require_possible(design, journal.records[0]["observer"] is not None, manner)
         journal.append("event", name="resumed", torn_bytes=journal.torn)
-        return _run(design, journal, who, manner)
+        return _run(*in_group(design, journal, who, journal.place.folder.resolve().parents[1]), manner)
 
 
 def run_sessions(file: Path, requests: Sequence[Request], count: int) -> list[dict[str, Any]]:
@@ -118,6 +124,8 @@ def run_sessions(file: Path, requests: Sequence[Request], count: int) -> list[di
     design = read_design(file)
     for request in requests:
         reserve_slot(request.out, design.experiment.name, request.code)
+        if design.groups.names:
+            _assign(design, request.out, request.code, _with_group_fields(design, request), request.seed)
     count = min(count or os.cpu_count() or 1, len(requests))
     if count == 1:
         return [run_session(design, request) for request in requests]
@@ -201,9 +209,11 @@ def _run(design: Design, journal: Journal, who: Participant, manner: Manner) -> 
         print_status(
             f"{journal.place.table} could not be written ({error}); nothing is lost, every export makes it anew."
         )
+    hidden = design.experiment.blind or design.groups.blind
     return {
         "folder": str(journal.place.folder),
         "participant": who.code,
+        **({"group": design.group} if design.group and not hidden else {}),
         "session": who.session,
         "trials": session.state.test_trials,
         "repeated": session.state.repeated,
@@ -240,6 +250,7 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
             f"{', '.join(missing)}: required for a participant (table [fields] of {design.path}); add --field "
             f"{missing[0]}=VALUE."
         )
+    fields = _with_group_fields(design, request)
     place = SessionFolder.new(request.out, request.code, request.session, design.experiment.name)
     if place.journal.exists():
         raise ConfigurationError(
@@ -256,7 +267,7 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
         "design_sha256": design.sha256,
         "design": design.tables,
         "seed": request.seed,
-        "fields": request.fields,
+        "fields": fields,
         "observer": dict(design.tables.get("observer", {})) if request.simulated else None,
         "device": device_facts(design),
         "versions": {**made["versions"], "program_sha256": made["program_sha256"]},
@@ -275,6 +286,46 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
         journal.close()
         raise
     return journal, Participant(request.code, request.session, slot, request.seed)
+
+
+def _with_group_fields(design: Design, request: Request) -> dict[str, str]:
+    """Return the data about the participant; a simulated one gets random values of the fields that groups consider."""
+    fields = dict(request.fields)
+    for number, name in enumerate(design.groups.fields):
+        if request.simulated and name not in fields:
+            allowed, seed = design.fields.allowed[name], trial_seed(request.seed, request.code, 0, 0, 0)
+            fields[name] = str(allowed[int(child(seed, _FIELDS + number).integers(len(allowed)))])
+    return fields
+
+
+def _assign(design: Design, out: Path, code: str, fields: Mapping[str, str], seed: int) -> Assignment:
+    return AssignmentLog(out, design.experiment.name).assign(code, design.groups, fields, seed)
+
+
+def in_group(design: Design, journal: Journal, who: Participant, out: Path) -> tuple[Design, Journal, Participant]:
+    """Return design, journal and participant with the group of the participant, which is recorded in the journal.
+
+    The orders of conditions are balanced within a group: the place in the group replaces the slot.
+
+    Raises
+    ------
+    ConfigurationError
+        If the recorded group is not in the design.
+    JournalFault
+        If the assignment cannot be written.
+    """
+    if not design.groups.names:
+        return design, journal, who
+    event = next((one for one in journal.records if one["record"] == "event" and one["name"] == GROUP), None)
+    if event is None:
+        header = journal.records[0]
+        found = _assign(design, out, who.code, header["fields"], who.seed)
+        facts = {"method": design.groups.method, "block": found.block, "size": found.size}
+        event = journal.append("event", name=GROUP, group=found.group, place=found.place, **facts)
+    group, place = event.get("group"), event.get("place")
+    if not isinstance(group, str) or group not in design.groups.names or type(place) is not int or place < 0:
+        raise RecordingError(f"{journal.place.journal}: the group {str(group)[:40]!r} is not in the experiment.")
+    return design.for_group(group), journal, dataclasses.replace(who, slot=place)
 
 
 def device_facts(design: Design) -> dict[str, Any]:

@@ -252,6 +252,17 @@ def test_power_of_a_precision_agrees_with_chi_squared():
         assert row.power == pytest.approx(stats.chi2.cdf(widest**2 * (count - 1), count - 1), abs=0.03)
 
 
+@pytest.mark.parametrize(("shares", "ratio"), [((1, 3), 1.4), ((1, 1), 1.0)])
+def test_power_of_groups_agrees_with_welch_test(shares, ratio):
+    pair = np.column_stack([normal_results(0.0, 0.3), normal_results(math.log(ratio), 0.5, seed=4)])
+    rng = np.random.default_rng(6)
+    for row in plan_power(pair, PowerSettings(question="groups", participants=(16, 48)), shares):
+        second = row.participants * shares[1] // sum(shares)
+        samples = rng.normal(0.0, 0.3, (8000, row.participants - second)), rng.normal(0.0, 0.5, (8000, second))
+        found = stats.ttest_ind(samples[0], samples[1] + math.log(ratio), axis=1, equal_var=False)
+        assert row.power == pytest.approx(np.mean(found.pvalue < 0.05), abs=0.03 if ratio > 1.0 else 0.015)
+
+
 def test_enough_requires_the_power_from_there_on():
     rows = [
         Row(count, power, power, power, 0.1) for count, power in ((4, 0.5), (6, 0.81), (8, 0.79), (10, 0.85), (12, 0.9))
