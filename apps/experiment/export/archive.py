@@ -88,7 +88,7 @@ def archive(
     with _new_archive(out) as folder:
         export_bids(folder, sessions, {"License": licence, "Authors": list(authors)})
         write_text(folder, "LICENSE", f"These data are published under the licence {name} ({licence}):\n{address}\n")
-        known = columns_of(session.header for session in sessions)
+        known = columns_of(session.state for session in sessions)
         columns = [[one.name, one.kind, one.unit, one.doc] for one in known]
         write_text(folder, "codebook.csv", csv_text([["name", "kind", "unit", "description"], *columns]))
         forms = codebook(sessions)
