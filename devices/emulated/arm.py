@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from devices.arm.device import Arm, ArmSettings
 from devices.arm.motors.settings import CAN, DriveGains
-from devices.emulated.settings import EmulationSettings
+from devices.emulated.settings import EmulationSettings, too_busy
 from devices.emulators import child
 from devices.emulators.arm import gains_for
 from devices.emulators.odrive import packets
@@ -25,9 +25,6 @@ from haptics.settings import documented
 
 EMULATED_LOG = "emulated_arm.json"
 """Log file of the emulated drive's final motor state, next to the log of commands."""
-
-STARVED = 0.02
-"""Time without execution after which the emulated arm may appear to have failed [s]."""
 
 
 @documented
@@ -91,19 +88,19 @@ class EmulatedArm(Arm):
         try:
             super().open()
         except (DeviceFault, DeviceOpenError) as error:
-            words = _too_busy(self._starved())
+            words = too_busy("arm", self._starved())
             if not words:
                 raise
             raise type(error)(words) from error
 
     def _fault_error(self, fault: int) -> DeviceFault:
         """Return the error for `fault`, or a starved emulator as its cause."""
-        words = _too_busy(self._starved())
+        words = too_busy("arm", self._starved())
         return DeviceFault(words) if words else super()._fault_error(fault)
 
     def explain(self) -> str:
         """Return an explanation if the emulator was starved before it closed; see `haptics.device.Device`."""
-        return _too_busy(self._lost)
+        return too_busy("arm", self._lost)
 
     def _starved(self) -> float:
         """Return the time for which the emulator was not executed recently [s]; 0 with faults on demand."""
@@ -128,13 +125,3 @@ class EmulatedArm(Arm):
         on_can = own.motor_settings.protocol == CAN
         far_end = functools.partial(RemotePort, packets.can_of(address)) if on_can else self._emulator
         return far_end, own.sensor_table | json.loads(located)
-
-
-def _too_busy(lost: float) -> str:
-    """Return the message that the emulator was starved for `lost` [s]; empty if below `STARVED`."""
-    if lost < STARVED:
-        return ""
-    return (
-        f"this machine is too busy for the emulation: it kept the emulated arm from running for "
-        f"{1e3 * lost:.0f} ms. End other programs that use the processors, or use virtual-arm."
-    )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from devices.common.plane import Plane
-from devices.emulated.settings import EmulationSettings
+from devices.emulated.settings import EmulationSettings, too_busy
 from devices.emulators import child, falcon_guardian
 from devices.emulators.falcon import LINGER
 from devices.emulators.handle import SAG
@@ -64,6 +64,11 @@ class EmulatedFalcon(Falcon):
     settings_class = EmulatedFalconSettings
     settings: EmulatedFalconSettings
     _address = ""
+    _lost = 0.0
+
+    def explain(self) -> str:
+        """Return an explanation if the emulator was starved before it closed; see `haptics.device.Device`."""
+        return too_busy(self.settings.NOUN, self._lost)
 
     def _bus(self, resources: contextlib.ExitStack) -> Any:
         own, plane = self.settings, Plane.of(self.settings)
@@ -80,8 +85,14 @@ class EmulatedFalcon(Falcon):
         }
         farewell = LINGER + child.FAREWELL
         self._address = resources.enter_context(child.spawn("devices.emulators.falcon", table, "Falcon", farewell))
-        self.backend = RemoteBackend(self._address)
-        return self.backend
+        backend = self.backend = RemoteBackend(self._address)
+
+        def record_stall() -> None:  # after the motors are off, and before the emulator ends
+            with contextlib.suppress(OSError):  # a terminated emulator is a failure
+                self._lost = 0.0 if own.wire_faults else backend.stalled()
+
+        resources.callback(record_stall)
+        return backend
 
     def _guardian(self, line: wire.FalconLine) -> tuple[str, list[str]]:
         zero = wire.encode((0, 0, 0), wire.RED | wire.HOMING).hex()

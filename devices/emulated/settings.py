@@ -12,6 +12,9 @@ from devices.virtual.hands.registry import parse_hand
 from haptics.errors import ConfigurationError
 from haptics.settings import build, documented, flag, unrestricted
 
+STARVED = 0.02
+"""Time without execution after which an emulated device may appear to have failed [s]."""
+
 _FAULTS = "a list of texts NAME@SECONDS, such as ['unplug@2+0.5']"
 
 
@@ -79,3 +82,13 @@ def table_of_driver(table: Mapping[str, Any], driver: type, emulation: type[Emul
     build(emulation, table, "device")
     own = {field.name for field in fields(driver)}
     return {name: value for name, value in table.items() if name in own}
+
+
+def too_busy(noun: str, lost: float) -> str:
+    """Return the message that the emulator of a device was starved for `lost` [s]; empty if below `STARVED`."""
+    if lost < STARVED:
+        return ""
+    return (
+        f"this machine is too busy for the emulation: it kept the emulated {noun} from running for "
+        f"{1e3 * lost:.0f} ms. End other programs that use the processors, or use a virtual device."
+    )

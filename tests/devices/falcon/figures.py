@@ -32,6 +32,9 @@ FORCE, PUSH = 2.0, 1.0
 # Of the hand across the plane [N].
 ACROSS = 5.0
 
+# Ticks in which a pushed handle comes to rest.
+SETTLING = 3000
+
 # Smallest step of the position [m].
 COUNTS = {"falcon": 4.3e-5, "inverse3": 1e-5, "virtual-joystick": 1e-5}
 
@@ -57,18 +60,30 @@ def session(device, folder, model, scheduling, seconds, hand):
     return answer, Recording(Path(answer["recording"]))
 
 
+def drift(rows):
+    """Return the displacement (2,) [m] of a held handle in the longest stretch without safe output.
+
+    Without usable samples there is no force, and the hand pushes the handle. Afterwards it swings for some time.
+    """
+    stale = np.flatnonzero(rows["sample_age"] > 9e-3)
+    edges = np.concatenate([[0], stale, [len(rows)]])
+    longest = int(np.argmax(np.diff(edges)))
+    first, last = int(edges[longest]) + SETTLING, int(edges[longest + 1])
+    place = rows["position"][first:last]
+    return place[-500:].mean(axis=0) - place[:500].mean(axis=0) if len(place) > 1000 else np.full(2, np.nan)
+
+
 def line(device, model, scheduling, loaded, seconds):
     """Return one row of the table."""
     with tempfile.TemporaryDirectory() as folder, busy() if loaded else contextlib.nullcontext():
         answer, moving = session(device, Path(folder) / "slides", model, scheduling, seconds, STROKES)
         _, held = session(device, Path(folder) / "held", model, scheduling, seconds, HELD)
-        rows, place = moving.rows, held.rows["position"]
+        rows = moving.rows
         free = (rows["status"] == 0) & (rows["permission"] == 0) & (rows["time"] > 1.0)
         slides = free & (rows["sticking"] == 0) & (np.hypot(*rows["velocity"].T) > 0.03)
         told = np.median(np.hypot(*rows["command"][slides].T))
         friction = np.median(np.hypot(*rows["friction_force"][slides].T))
-        third = len(place) // 3  # a hand that pushes needs a second, and its friction some more, to come to rest
-        way = place[-500:].mean(axis=0) - place[third : third + 500].mean(axis=0)
+        way = drift(held.rows)
         height = np.abs(rows["channel_height"][free]).max() if "channel_height" in rows.dtype.names else 0.0
     age = answer["sample_age_us"]
     return (

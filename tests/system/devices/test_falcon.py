@@ -3,7 +3,10 @@
 import contextlib
 import json
 import math
+import os
 import signal
+import socket
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -208,3 +211,20 @@ def test_session_loads_the_firmware_and_instructs_the_person(tmp_path):
     assert recording.metadata["device_facts"]["serial"] == "EMULATED"
     assert np.isfinite(recording.rows["position"]).all()
     assert (recording.rows["channel_motor"] != 0.0).any()
+
+
+def test_starved_emulator_is_the_reason_of_a_failed_run():
+    device = devices.create_device("falcon", {"emulated": True, "state": "homed", "hand": HELD})
+    device.open()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as wire:
+        wire.connect(device._address)
+        emulator = struct.unpack("3i", wire.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    os.kill(emulator, signal.SIGSTOP)
+    try:
+        with pytest.raises(DeviceFault, match=r"did not answer within 0\.1 s|guardian"):
+            exercise(device, 5.0, (1.0, 0.5))
+    finally:
+        os.kill(emulator, signal.SIGCONT)
+    with contextlib.suppress(DeviceFault):
+        device.close()
+    assert device.explain().startswith("this machine is too busy for the emulation: it kept the emulated Falcon")
