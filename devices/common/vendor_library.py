@@ -190,8 +190,8 @@ class VendorLibrary:
         machine = _machine(head)
         if machine is None:
             raise DeviceOpenError(
-                f"{self.backend}: {path} is not a shared library for Linux: set device.library to that of the "
-                f"{self.title}."
+                f"{self.backend}: {path} is not a shared library for Linux: set device.library to the "
+                f"library of the {self.title}."
             )
         if own is not None and machine != own:
             raise DeviceOpenError(

@@ -7,8 +7,8 @@ loads it with ctypes. A thread exchanges forces for positions, as in all drivers
 Guarantees about the force:
 
 - Every result of the library is checked. A failed call ends the run. A position that could not be read is not used.
-- At every end of a run, the driver sends a force of zero, switches the forces off and lets the motors brake, and checks
-  that the library confirms this.
+- At every end of a run, the driver sends a force of zero, switches the forces off and applies the brakes of the motors.
+  It checks that the library confirms this.
 - If the driver dies or is stopped, the device itself switches its forces off after ``device.hardware_watchdog``
   (at most 31.9 ms). A second process cannot do so, because the maker's library gives a device to one process only.
 - If the device switches its forces off (its button, velocity threshold, watchdog, a broken connection), the run ends

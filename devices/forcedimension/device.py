@@ -117,10 +117,8 @@ class ForceDimensionSettings(PlaneSettings):
         "", allowed="a serial number such as 1234", doc="serial number; may be empty if there is only one device"
     )
     kind: str = choice(_OMEGA, KINDS, doc="family of the device, which determines its workspace and largest force")
-    initialise: bool = flag(
-        False, doc="let a device that needs it find its reference positions: it moves by itself through its workspace"
-    )
-    gravity_compensation: bool = flag(True, doc="let the maker's library carry the weight of the handle")
+    initialise: bool = flag(False, doc="initialise the device if needed: it moves by itself through its workspace")
+    gravity_compensation: bool = flag(True, doc="compensate the weight of the handle in the maker's library")
     effector_mass: float = bounded(
         0.0, minimum=0.0, maximum=5.0, unit="kg", doc="mass of the handle for the compensation; 0 for the maker's value"
     )
@@ -340,7 +338,7 @@ class ForceDimension(PlaneDriver):
             self.facts["serial"] = sdk.number("dhdGetSerialNumber", c_ushort)
 
     def _require_initialised(self, sdk: Sdk) -> None:
-        """Check that the device has its reference positions, or let it find them if the settings allow that."""
+        """Check that the device is initialised, or initialise it if the settings allow that."""
         sdk.call("drdOpenID")  # the robotic functions of a device that is open already
         if sdk.library.drdIsInitialized(sdk.device) and not sdk.status()[RESET]:
             return
@@ -364,7 +362,7 @@ class ForceDimension(PlaneDriver):
             raise SdkError("the initialisation did not succeed: initialise the device as its manual says")
 
     def _set_limits(self, sdk: Sdk) -> None:
-        """Set what the device and the maker's library limit and compensate, and record it."""
+        """Set and record the limits and the compensation of the device and of the maker's library."""
         own, library, facts = self.settings, sdk.library, self.facts
         if library.dhdEnableExpertMode() < 0:
             raise failure(library, "dhdEnableExpertMode")

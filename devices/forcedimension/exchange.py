@@ -63,7 +63,7 @@ class DeviceExchange(Exchange):
         return self._read, *position, *velocity, buttons, self._skipped, self._saturated, self._rate
 
     def come_to_rest(self) -> bool:
-        """Send a zero force, switch the forces off and let the motors brake; return True if all was confirmed.
+        """Send a zero force, switch the forces off and apply the brakes; return True if all was confirmed.
 
         Every call is tried, also after an error.
 

@@ -1,6 +1,6 @@
 """Devices of an emulated maker's library, each served by a thread of C in a child process; their faults and record.
 
-`devices_of` builds the devices in a folder of their own with a copy of the library, whose path is the address of the
+`devices_of` builds the devices in a temporary folder with a copy of the library, whose path is the address of the
 emulator. The state of every device is a file in shared memory, so that another process can switch its faults and read
 its record while it runs (`FarEnd`).
 """
@@ -73,7 +73,7 @@ class Maker:
     Attributes
     ----------
     source : str
-        C file with the maker's symbols, beside ``host.c``.
+        C file with the maker's symbols, compiled with ``host.c``.
     file : str
         File name of the library.
     faults : mapping

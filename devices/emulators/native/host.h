@@ -1,4 +1,4 @@
-/* Host side of an emulated device: what the libraries with the makers' symbols have in common.
+/* Host side of an emulated device, shared by the libraries with the makers' symbols.
 
    A library finds its devices in the file "devices" in its own folder: one line each with the name, a number that the
    maker gives to the type, the path of the socket, and the file with the state of the device (for tests). */
