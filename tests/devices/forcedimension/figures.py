@@ -90,7 +90,7 @@ def sessions(seconds):
     """Yield the rows of the table of sessions."""
     yield _HEAD
     yield "|---" * (_HEAD.count("|") - 1) + "|"
-    for loaded, model, scheduling in itertools.product((False, True), "BC", ("fifo", "other")):
+    for scheduling, loaded, model in itertools.product(("fifo", "other"), (False, True), "BC"):
         with tempfile.TemporaryDirectory() as name, busy() if loaded else contextlib.nullcontext():
             folder = Path(name)
             answer, moving, faults = run(folder / "a", model, scheduling, seconds, *EMULATED, *STROKES)
