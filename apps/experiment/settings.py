@@ -544,6 +544,9 @@ USUAL_PERCENT = 75.0
 """Midpoint between guessing and certainty in two intervals [%]."""
 
 
+DRIFTS = ("none", "auto")
+
+
 @documented
 @dataclass(frozen=True)
 class AnalysisSettings:
@@ -557,6 +560,9 @@ class AnalysisSettings:
     )
     stimulus: str = choice("asked", STIMULI, doc="levels to fit")
     probability: float = bounded(0.95, minimum=0.5, maximum=0.999, doc="probability of the intervals")
+    drift: str = choice(
+        "none", DRIFTS, doc="auto: the threshold may change slowly within a session, as far as the data show it"
+    )
     hypotheses: Any = unrestricted((), _TEXTS, doc="hypotheses, for the preregistration")
     exclusions: Any = unrestricted(
         (), _TEXTS, doc="exclusion rules in addition to those of the file, for the preregistration"

@@ -2,6 +2,7 @@
 
 - `calibration.psychometric.shapes`: psychometric functions; `posterior`: priors and posterior on a grid.
 - `calibration.psychometric.fit`: fit of responses, repeated fits at the same levels, model-free check.
+- `calibration.psychometric.drift`: thresholds that change slowly within a session.
 - `calibration.psychometric.discrimination`: differences, equality, Weber fractions, impedances, order bias, d'.
 - `calibration.psychometric.group`: Stevens' exponent, and estimates over participants.
 """

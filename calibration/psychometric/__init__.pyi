@@ -9,6 +9,7 @@ from calibration.psychometric.discrimination import (
     pse,
     weber_fraction,
 )
+from calibration.psychometric.drift import Course, DriftFit, fit_drift
 from calibration.psychometric.estimate import Estimate, proportion
 from calibration.psychometric.fit import (
     Curve,
@@ -22,8 +23,10 @@ from calibration.psychometric.group import Group, Magnitude, group_estimate, mag
 from calibration.psychometric.posterior import RatePrior, WidthPrior
 
 __all__ = [
+    "Course",
     "Curve",
     "Detectability",
+    "DriftFit",
     "Estimate",
     "Group",
     "ImpedanceDifferences",
@@ -34,6 +37,7 @@ __all__ = [
     "Tables",
     "WidthPrior",
     "detectability",
+    "fit_drift",
     "fit_psychometric",
     "group_estimate",
     "impedance_differences",

@@ -17,12 +17,14 @@ from apps.experiment.report.data import Experiment, Person
 from apps.experiment.settings import AnalysisSettings
 from calibration.psychometric import (
     Detectability,
+    DriftFit,
     Estimate,
     Group,
     Magnitude,
     OrderBias,
     PsychometricFit,
     detectability,
+    fit_drift,
     fit_psychometric,
     group_estimate,
     magnitude_exponent,
@@ -31,6 +33,7 @@ from calibration.psychometric import (
     proportion,
     spearman_karber,
 )
+from calibration.psychometric.posterior import Guess
 from haptics.errors import ConfigurationError
 
 
@@ -86,6 +89,8 @@ class ConditionResult:
         d' and criterion by level, in yes/no and same/different tasks.
     settings : dict
         Mean and spread of adjustments.
+    drift : DriftFit or None
+        Fit with a changing threshold, with ``analysis.drift = "auto"``.
     procedures : list of dict
         Report of each track's procedure, with the name of the track.
     notes : tuple of str
@@ -101,6 +106,7 @@ class ConditionResult:
     order: OrderBias | None = None
     detectability: Mapping[float, Detectability] = field(default_factory=dict)
     settings: Mapping[str, Estimate] = field(default_factory=dict)
+    drift: DriftFit | None = None
     procedures: tuple[dict[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -223,6 +229,8 @@ def as_json(value: Any) -> Any:
             return [as_json(one) for one in value]
         case Estimate() | PsychometricFit():
             return value.as_dict()
+        case DriftFit():
+            return None  # part of the condition
         case OrderBias() | Detectability():
             names = ("level", "preference") if isinstance(value, OrderBias) else ("d_prime", "criterion")
             return {name: getattr(value, name).as_dict() for name in names}
@@ -246,7 +254,30 @@ def as_json(value: Any) -> Any:
     elif isinstance(value, ConditionResult):
         levels = [{"level": level, **as_json(one)} for level, one in value.detectability.items()]
         found |= {"trials": len(value.rows), "detectability": levels}
+        del found["drift"]
+        if value.drift is not None:
+            found["drift"] = _drift_as_json(value.drift, [one.percent for one in value.differences])
     return found
+
+
+def _drift_as_json(drift: DriftFit, percents: Sequence[float]) -> dict[str, Any]:
+    """Return the evidence for a change, its size, and the threshold over the trials."""
+    courses = [
+        {
+            "percent": percent,
+            "session": course.session,
+            "trials": course.times.tolist(),
+            **{name: getattr(course, name).tolist() for name in ("middle", "low", "high")},
+        }
+        for percent in percents
+        for course in drift.courses(percent / 100.0)
+    ]
+    found = {"changes": drift.changes, "bayes_factor": drift.bayes_factor, "size": drift.size.as_dict()}
+    constant = [
+        {"percent": percent, "average_of_these_sessions": drift.constant.threshold(percent / 100.0).as_dict()}
+        for percent in percents
+    ]
+    return {**found, "constant": constant, "courses": courses}
 
 
 # --- analysis ---------------------------------------------------------------------------------------------------------
@@ -424,19 +455,39 @@ def _condition(
     levels = levels_of(rows, settings.stimulus)
     guess, task, probability = experiment.task.guess, experiment.task_name, settings.probability
     if guess is not None:  # a choice between two intervals
-        right, ones = [int(bool(row["correct"])) for row in rows], [1] * len(rows)
-        fit = fit_psychometric(levels, right, ones, guess=guess, shape=settings.shape, scale="log")
+        fitted, right = rows, [int(bool(row["correct"])) for row in rows]
         check = None
         if len(set(levels)) > 1:
-            check = spearman_karber(levels, right, ones, guess=guess, scale="log", probability=probability)
-        order, d_primes, notes = _order(rows, probability), {}, fit.notes
+            check = spearman_karber(levels, right, [1] * len(rows), guess=guess, scale="log", probability=probability)
+        order, d_primes = _order(rows, probability), {}
     else:  # the thresholds of reports exclude guesses
-        reported = [int(row["response"] == _SIGNAL[task]) for row in (*null, *rows)]
+        fitted = [*null, *rows]
+        right = [int(row["response"] == _SIGNAL[task]) for row in fitted]
         levels = [0.0] * len(null) + levels
-        fit = fit_psychometric(levels, reported, [1] * len(levels), guess="free", shape=settings.shape, scale="log")
-        check, order, d_primes, notes = None, None, _detectability(rows, null, task, probability), fit.notes
-        if not null:
-            notes += ("There were no trials without a stimulus: guesses and d' are not known.",)
+        check, order, d_primes = None, None, _detectability(rows, null, task, probability)
+    rule: Guess = "free" if guess is None else guess
+    drift = None
+    if settings.drift == "auto":
+        order_of = sorted(range(len(fitted)), key=lambda k: (int(fitted[k]["session"]), int(fitted[k]["trial"])))
+        drift = fit_drift(
+            [levels[k] for k in order_of],
+            [right[k] for k in order_of],
+            guess=rule,
+            shape=settings.shape,
+            sessions=[int(fitted[k]["session"]) for k in order_of],
+            times=[int(fitted[k]["trial"]) for k in order_of],
+        )
+        fit = drift.averaged
+    else:
+        fit = fit_psychometric(levels, right, [1] * len(levels), guess=rule, shape=settings.shape, scale="log")
+    notes = fit.notes
+    if guess is None and not null:
+        notes += ("There were no trials without a stimulus: guesses and d' are not known.",)
+    if drift is not None and drift.changes:
+        notes += (
+            f"The threshold changed within the session (Bayes factor {drift.bayes_factor:.2g}, standard deviation of "
+            f"its logarithm {drift.size.text('.2g')}): the difference is the usual one, about which it changed.",
+        )
     differences = []
     for percent in settings.percent:
         jnd = fit.threshold(percent / 100.0, probability)
@@ -454,6 +505,7 @@ def _condition(
         check,
         order,
         d_primes,
+        drift=drift,
         procedures=procedures,
         notes=notes,
     )

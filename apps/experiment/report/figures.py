@@ -151,6 +151,28 @@ def tracks_figure(conditions: Sequence[ConditionResult], unit: str) -> str:
     return svg(figure)
 
 
+def drift_figure(conditions: Sequence[ConditionResult], unit: str) -> str:
+    """Return the figure of the threshold over the trials of each session, at the first percentage."""
+    figure, panels = _panels_for(len(conditions), 2.5)
+    for panel_number, (axes, condition) in enumerate(zip(panels, conditions, strict=True)):
+        first = condition.differences[0]
+        label = "" if panel_number % COLUMNS else f"difference at {first.percent:g} %{bracket(unit)}"
+        dress(axes, "trial of the session", label, title_of(condition, unit))
+        axes.set_yscale("log")
+        courses = condition.drift.courses(first.percent / 100.0, first.jnd.probability) if condition.drift else ()
+        for number, course in enumerate(courses):
+            colour = _COLOURS[number % len(_COLOURS)]
+            axes.fill_between(course.times, course.low, course.high, color=colour, alpha=0.16, linewidth=0.0)
+            axes.plot(course.times, course.middle, ".-", color=colour, linewidth=1.5)
+        if not first.jnd.bound:
+            axes.axhline(first.jnd.value, color=ORANGE, linewidth=1.1, linestyle="--")
+        low = 0.9 * min(float(course.low.min()) for course in courses)
+        high = 1.1 * max(float(course.high.max()) for course in courses)
+        axes.set_ylim(low, high)
+        log_ticks(axes, low, high, "y")
+    return svg(figure)
+
+
 def points_of(person: PersonResult, percent: float) -> list[Point]:
     """Return references and differences of a participant at a percentage, where Weber fractions exist."""
     return [

@@ -18,6 +18,7 @@ from apps.experiment.report.figures import (
     adjustment_figure,
     bracket,
     curves_figure,
+    drift_figure,
     group_figure,
     magnitude_figure,
     person_figure,
@@ -29,6 +30,7 @@ from apps.experiment.settings import AnalysisSettings
 from apps.shared.display import grouped, microseconds
 from apps.shared.html import document, picture, table, warnings
 from calibration.psychometric import Estimate
+from calibration.psychometric.drift import LEAST_EVIDENCE
 from calibration.psychometric.posterior import LAPSES
 from haptics.errors import ConfigurationError
 
@@ -179,11 +181,18 @@ def _analysis(experiment: Experiment, settings: AnalysisSettings) -> str:
     guess = experiment.task.guess
     chance = f"guessing fixed at {guess:g}" if guess is not None else "the share of guesses found with it"
     criterion = "correct, without lapses" if guess is not None else "noticed, without guesses and lapses"
+    drift = (
+        " The threshold may change slowly within a session; estimates are averages over fits with and without such a "
+        f"change, weighted by their evidence. A Bayes factor above {LEAST_EVIDENCE:g} counts as a change."
+        if settings.drift == "auto"
+        else ""
+    )
     return (
         f"Just noticeable differences are read off at {percents} {criterion}, from a "
         f"{_SHAPE_WORDS[settings.shape]}, fitted to all trials ({settings.stimulus} levels; {chance}; lapses with the "
         f"prior Beta({LAPSES.a:g}, {LAPSES.b:g})): medians of the posterior with {interval} credible intervals. Means "
         f"over participants are geometric, with the {interval} interval of Student's t on logarithms."
+        f"{drift}"
     )
 
 
@@ -229,6 +238,12 @@ _EFFECT_LEGEND = (
     "Geometric means over participants of the ratio of thresholds at two levels of a factor, in conditions with the "
     "same levels of the other factors, with intervals of Student's t on logarithms; between groups, the ratio of "
     "geometric means with intervals of Welch. A ratio of 1 is no effect."
+)
+
+
+_DRIFT_LEGEND = (
+    "The difference by trial with its interval, if it changes at all; a colour for each session; dashed: the fitted "
+    "difference."
 )
 
 
@@ -376,6 +391,11 @@ def _differences(experiment: Experiment, person: Person, conditions: list[Condit
     )
     parts.append(f'<h2>Psychometric functions</h2>{curves}<p class="legend">{legend}</p>')
     parts.append(_wide(fit_table(fitted, unit)))
+    drifting = [one for one in fitted if one.drift is not None and one.differences]
+    if drifting:
+        course = (show if len(drifting) > 1 else _half)(drift_figure(drifting, unit), "Threshold over the trials")
+        parts.append(f'<h2>Change within the sessions</h2>{course}<p class="legend">{_DRIFT_LEGEND}</p>')
+        parts.append(_wide(drift_table(drifting)))
     rows = [
         [condition.name, f"{level:.3g} {unit}".strip(), *number(one.d_prime), *number(one.criterion)]
         for condition in fitted
@@ -479,6 +499,22 @@ def fit_table(conditions: Sequence[ConditionResult], unit: str) -> str:
         cells += [f"{fit.deviance:.1f}", f"{fit.deviance_p:.2g}", with_interval(one.check), *order]
         rows.append([one.name, str(len(one.rows)), *cells])
     return _used(head, rows)
+
+
+def drift_table(conditions: Sequence[ConditionResult]) -> str:
+    """Return the table of the evidence for a change of the threshold."""
+    rows = [
+        [
+            one.name,
+            f"{one.drift.bayes_factor:.2g}",
+            "changes" if one.drift.changes else "no evidence of a change",
+            *number(one.drift.size, form=".2g"),
+        ]
+        for one in conditions
+        if one.drift is not None
+    ]
+    head = ["condition", "Bayes factor for a change", "threshold", "spread of its logarithm", "95 % interval"]
+    return table(head, rows)
 
 
 def procedure_table(conditions: Sequence[ConditionResult], unit: str) -> str:

@@ -21,9 +21,9 @@ from apps.cli import main
 from apps.experiment.journal import Journal, SessionFolder
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures.methods import Tracks, make_procedure, trial_seed
-from apps.experiment.report.analysis import analyse, analyse_group, staircase_percent
+from apps.experiment.report.analysis import analyse, analyse_group, as_json, staircase_percent
 from apps.experiment.report.data import read_experiment
-from apps.experiment.report.page import SIMULATED, timing
+from apps.experiment.report.page import SIMULATED, report, timing
 from apps.experiment.settings import AnalysisSettings
 from apps.experiment.trial import TASKS, TrialView
 from haptics.errors import ConfigurationError, RecordingError
@@ -134,6 +134,20 @@ def test_weber_function_is_recovered(weber):
     assert [(one.reference, one.simulated) for one in group.conditions] == [(1.0, 3), (2.0, 3)]
     for one in group.conditions:
         assert one.weber.mean.low <= one.weber.mean.value <= one.weber.mean.high
+
+
+def test_change_of_the_threshold_is_analysed_on_request(weber):
+    settings = AnalysisSettings(drift="auto")
+    experiment, people = found_in(weber, drift="auto")
+    (first, *_), plain = people[0].conditions, found_in(weber)[1][0].conditions[0]
+    assert "drift" not in as_json(plain)
+    told = json.loads(json.dumps(as_json(first)))["drift"]
+    assert told["changes"] is (told["bayes_factor"] > 2.0)
+    assert [len(one["trials"]) for one in told["courses"]] == [6]
+    assert first.drift.constant.threshold(0.75) == plain.differences[0].jnd
+    page = report(experiment, people, analyse_group(experiment, people, settings), settings)
+    assert page.count("<h2>Change within the sessions</h2>") == 3
+    assert "averages over fits with and without such a change" in page
 
 
 def test_fit_uses_only_counted_trials_and_agrees_with_the_procedure(weber):
