@@ -27,7 +27,7 @@ from apps.session.service import Service
 from apps.shared.command import Answer
 from haptics.settings import build, documented
 
-_SHORTEST = 2e-3
+_SHORTEST = 1e-3
 """Least time between two codes [s]."""
 
 _MARKERS = 110, 111
@@ -67,10 +67,14 @@ class _Marking(Service):
 
     def end(self, message: Any) -> None:
         """Stop the changes before the end is announced."""
+        self.stop_changes()
+        super().end(message)
+
+    def stop_changes(self) -> None:
+        """Stop the changes, also after an interruption, in which no end is announced."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
-        super().end(message)
 
     def _alternate(self, session: Session) -> None:
         trace = session.servo.trace
@@ -126,6 +130,7 @@ def _slice(candidates: servo.Candidates, log: Path, realtime: str) -> tuple[serv
         try:
             own = candidates.servo(None, service)
         finally:
+            service.stop_changes()
             service.streams.close()
         time.sleep(0.1)
         receiver.send(None)
