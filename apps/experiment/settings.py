@@ -138,7 +138,8 @@ class GroupSettings:
         good = isinstance(shares, list | tuple) and all(type(one) is int and 1 <= one <= 20 for one in shares)
         _require(good and len(shares) == len(names), "groups.shares", shares, "a whole number, 1 to 20, for each group")
         whole = max(sum(shares), 1)
-        block = (self.block if self.block != () else 2 * whole,) if not isinstance(self.block, list) else self.block
+        block = 2 * whole if self.block == () else self.block
+        block = block if isinstance(block, list | tuple) else (block,)
         good = all(type(one) is int and 0 < one <= 1000 and one % whole == 0 for one in block) and bool(block)
         _require(good, "groups.block", self.block, f"a multiple of {whole}, the sum of the shares, up to 1000")
         fields = self.fields

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import struct
@@ -269,7 +270,7 @@ STRANGE = st.sampled_from(
         None, True, 0, -1, 10**30, 1e308, float("nan"), float("inf"), "", "x\n", "coulomb", [], [1], {}, {"x": 1},
         [[0, 0]],
     ]
-)
+).map(copy.deepcopy)
 
 
 # fmt: on
