@@ -231,19 +231,26 @@ class TickTable(Table):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with _reading(path):
-            if not path.is_file():
-                raise RecordingError(f"{path} cannot be read: there is no such file.")
-            with open(path, "rb") as file:
-                self._count, self.dtype = _layout(path, file)
-                self._offset = file.tell()
+        with _reading(path), self._open() as file:
+            self._count, self.dtype = _layout(path, file)
+            self._offset = file.tell()
+
+    def _open(self) -> io.BufferedReader:
+        """Open the file, also if the recorder has completed and renamed it in the meantime."""
+        for path in (self.path, self.path.with_suffix("") if self.path.suffix == ".part" else self.path):
+            with contextlib.suppress(FileNotFoundError):
+                if path.is_file():  # a pipe would block
+                    file = open(path, "rb")
+                    self.path = path
+                    return file
+        raise RecordingError(f"{self.path} cannot be read: there is no such file.")
 
     def __len__(self) -> int:
         return self._count
 
     def _pieces(self, first: int, last: int, size: int) -> Iterator[Rows]:
         buffer = np.empty(size, self.dtype)
-        with _reading(self.path), open(self.path, "rb", buffering=0) as file:
+        with _reading(self.path), self._open() as file:
             file.seek(self._offset + first * self.dtype.itemsize)
             for begin in range(first, last, size):
                 piece = buffer[: min(size, last - begin)]
@@ -259,18 +266,18 @@ class TickTable(Table):
         """Return all rows as a read-only memory map."""
         if not self._count:  # mmap fails for empty files
             return np.zeros(0, self.dtype)
-        with _reading(self.path):
-            return np.asarray(np.memmap(self.path, self.dtype, "r", self._offset, (self._count,)))
+        with _reading(self.path), self._open() as file:
+            return np.asarray(np.memmap(file, self.dtype, "r", self._offset, (self._count,)))
 
     def header(self) -> bytes:
         """Return the header of the file."""
-        with _reading(self.path), open(self.path, "rb") as file:
+        with _reading(self.path), self._open() as file:
             return file.read(self._offset)
 
     def sha256(self) -> str:
         """Return the SHA-256 of rows and header; see `Table.sha256`."""
         found = hashlib.sha256()
-        with _reading(self.path), open(self.path, "rb") as file:
+        with _reading(self.path), self._open() as file:
             header = file.read(self._offset)
             left = self._count * self.dtype.itemsize
             while left and (piece := file.read(min(left, _ROWS_PER_READ))):
@@ -282,7 +289,8 @@ class TickTable(Table):
 
     def file_sha256(self) -> str:
         """Return the SHA-256 of the whole file."""
-        return digest_of(self.path)
+        with self._open():  # the path may have changed
+            return digest_of(self.path)
 
 
 class TableInMemory(Table):

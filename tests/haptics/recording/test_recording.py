@@ -72,6 +72,18 @@ def test_closing_renames_only_a_complete_recording(recorder, record, complete, s
     assert [name for name in (TICKS, PART) if (recorder.folder / name).exists()] == [name]
 
 
+@pytest.mark.parametrize(
+    "read",
+    [lambda one: one.rows["tick"], lambda one: one.read()["tick"], lambda one: [one.table.sha256()]],
+    ids=["rows", "read", "hash"],
+)
+def test_recording_that_is_completed_after_its_opening_stays_readable(recorder, record, read):
+    record(0, 10)
+    opened = Recording(recorder.folder)
+    recorder.close({"reason": "any"}, complete=True)
+    np.testing.assert_array_equal(read(opened), read(Recording(recorder.folder)))
+
+
 def cut_short(path):
     """Cut two rows and a part of a third one off a table of ticks."""
     os.truncate(path, path.stat().st_size - 2 * COLUMNS.itemsize - 17)

@@ -239,9 +239,9 @@ def test_file_cut_short_while_it_is_read_is_an_error(loose):
 
 def test_missing_file_is_an_error_at_each_read(loose):
     loose.path.unlink()
-    with pytest.raises(RecordingError, match="No such file"):
+    with pytest.raises(RecordingError, match="there is no such file"):
         loose.read(0, 1)
-    with pytest.raises(RecordingError, match="No such file"):
+    with pytest.raises(RecordingError, match="there is no such file"):
         loose.sha256()
 
 

@@ -68,7 +68,7 @@ def calibrated(profile, period=0.0):
         try:
             found = attempt(table, Path(place) / "first")
         except DeviceFault as fault:  # a busy machine delayed a thread by 0.1 s; an operator would repeat it
-            assert "in time" in str(fault)
+            assert "in time" in str(fault) or "no usable sample" in str(fault)
             found = attempt(table, Path(place) / "second")
     return found, truth_of(table.stick), table.stick
 
