@@ -50,7 +50,7 @@ REST_TIMEOUT = 0.1
 _READ_TIMEOUT = 0.02
 _ROUND = 4e-3  # time between two packets of homing [s]
 _LOADS = 3  # maximum number of attempts to load the firmware
-_PATIENCE = 0.02  # time after which the person is told what to do [s]
+_PATIENCE = 0.02  # time until the instructions are shown [s]
 _STILL = 15.0  # largest change of a count in a round of homing of a handle that is held still
 _OFF_PLANE = 0.02  # largest distance from the plane at the start [m]
 
@@ -179,7 +179,7 @@ def start_firmware(line: FalconLine, file: str) -> None:
 
 
 def _wait_for(line: FalconLine, lights: int, words: str, patience: float, ready: Callable[[Reply], bool]) -> None:
-    """Exchange packets without force until the reply is `ready`; tell the person what to do meanwhile.
+    """Exchange packets without force until the reply is `ready`; show the instructions while waiting.
 
     Raises
     ------
@@ -307,7 +307,7 @@ class FalconExchange(Exchange):
             self._send(motors)
 
     def _send(self, motors: tuple[int, ...]) -> None:
-        """Send motor numbers. After a failure that one thread has detected, the other sends no force any more."""
+        """Send motor numbers. After a failure that one thread has detected, the other stops sending forces."""
         with self._sending:
             if any(motors) and self.lost[0]:
                 return
@@ -379,7 +379,7 @@ class FalconExchange(Exchange):
 # --- computation per tick ---------------------------------------------------------------------------------------------
 
 CHANNELS: tuple[Channel, ...] = (("encoder", "1", 3), ("motor", "1", 3))
-"""Recorded channels after those of every device in a plane: encoder counts, and motor numbers of the last command."""
+"""Recorded channels, after the common ones: encoder counts, and motor numbers of the last command."""
 
 NO_POSITION = 3
 """Value of ``fault``: the encoder counts belong to no position of the handle."""

@@ -136,7 +136,7 @@ def _solve(m: Any, b: Any, x: Any, transposed: bool) -> bool:
 def find_position(theta: Any, p: Any) -> bool:
     """Compute the position `p` (3,) [m] of the handle for crank angles `theta` (3,) [rad].
 
-    Return False, with `p` unchanged, if there is none near the workspace: the angles belong to no delta robot of this
+    Return False, with `p` unchanged, if no solution is near the workspace: the angles belong to no delta robot of this
     geometry.
     """
     rows, errors = np.empty((3, 4)), np.empty(3)
@@ -186,6 +186,6 @@ def inverse(position: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def forward(theta: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return the position (3,) [m] for crank angles (3,) [rad], None if there is none."""
+    """Return the position (3,) [m] for crank angles (3,) [rad], or None."""
     position = np.empty(3)
     return position if find_position(theta, position) else None

@@ -172,7 +172,7 @@ CHANNELS: tuple[Channel, ...] = (
     ("saturated_forces", "count", 1),
     ("communication_rate", "Hz", 1),
 )
-"""Recorded channels after those of every device in a plane.
+"""Recorded channels, after the common ones of devices in a plane.
 
 The maker's estimate of the velocity in the plane; since the opening, the numbers of positions that the library did not
 read because the last reading was too recent, and of forces that it scaled down because the motors were saturated; and

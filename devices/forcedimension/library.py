@@ -156,7 +156,7 @@ def failure(library: Any, name: str) -> SdkError:
 
 
 def trouble(status: Sequence[int]) -> str:
-    """Return the reason in a status vector for which a run must end, empty if there is none."""
+    """Return the reason in a status vector for which a run must end, or an empty text."""
     if not status[CONNECTED]:
         return "the device is not connected any more"
     if not status[POWER]:

@@ -1,6 +1,6 @@
 """Declarations of the manufacturer's HDAPI library, ``libHD.so``, for ctypes.
 
-Names, numbers and signatures are those of OpenHaptics 3.0 (API Reference, Programmer's Guide, headers and exported
+Names, numbers and signatures are taken from OpenHaptics 3.0 (API Reference, Programmer's Guide, headers and exported
 symbols in danepowell/openhaptics). Programs for 3.4 (pyOpenHaptics, jhu-saw/sawSensablePhantom) use the same, and the
 API Reference of 3.5 lists the same functions.
 """
@@ -72,7 +72,7 @@ FORCE_OUTPUT = 0x4000
 """Capability of ``hdEnable`` and ``hdDisable``: the motors are on."""
 
 PROTECTIONS = {"force_clamping": 0x4001, "force_ramping": 0x4002, "software_force_limit": 0x4003}
-"""Further capabilities, which the driver leaves as they are."""
+"""Further capabilities, which the driver does not change."""
 
 
 class Calibration(IntEnum):
@@ -114,7 +114,7 @@ ERRORS: dict[int, str] = {
     0x0501: "the maker's scheduler accepts no more callbacks",
     0x0600: "the OpenHaptics licence is missing or invalid",
 }
-"""Meaning of the error codes, with the remedy where there is one."""
+"""Meaning of the error codes, with a remedy if one exists."""
 
 FORCE_ERRORS = range(0x0200, 0x0205)
 """Errors of the force, after which the device still receives commands."""

@@ -19,7 +19,7 @@ STALLED = 3
 """Value of ``fault``: no frame for ``frame_timeout``."""
 
 CHANNELS: tuple[Channel, ...] = (("motor_temperature", "1", 1),)
-"""Recorded channel after those of every device in a plane.
+"""Recorded channel, after the common ones of devices in a plane.
 
 The manufacturer's prediction for the warmest motor, from 0 (cold) to 1.
 """

@@ -299,7 +299,7 @@ class TouchLink(Link):
         self.record["hold"][0, reason] = 0
 
     def failure_words(self) -> str:
-        """Return the first error of the device in words; empty if there was none."""
+        """Return the message of the first error of the device; empty without an error."""
         code, internal = int(self.record["error"][0]), int(self.record["internal"][0])
         return explain(code, internal) if code else ""
 

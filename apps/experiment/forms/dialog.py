@@ -1,6 +1,7 @@
 """Dialog of a form: keys and mouse change the answer to one item at a time, which is drawn by the participant's screen.
 
-Enter confirms an answer and shows the next item. Backspace deletes characters, and goes back where there are none.
+Enter confirms an answer and shows the next item. Backspace deletes characters, and returns to the previous item if no
+characters are left.
 """
 
 from __future__ import annotations

@@ -315,7 +315,8 @@ def form_of(table: Mapping[str, Any], words: Mapping[str, Any], language: str) -
         The table.
     words : mapping
         Texts of the form in the language of the experiment (``texts.forms.NAME``): ``title``, and ``items`` with
-        ``label``, ``text``, ``low``, ``high`` and ``options`` by the name of the item. They replace those of the form.
+        ``label``, ``text``, ``low``, ``high`` and ``options`` by the name of the item. They replace the
+        texts of the form.
     language : str
         Language of the experiment.
 
