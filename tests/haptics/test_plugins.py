@@ -73,7 +73,7 @@ NAMES = "apps.settings.models, haptics.elements.catalogue"
 
 @pytest.mark.parametrize(("modules", "slow"), [("haptics", "numpy"), ("calibration", "numpy"), (NAMES, "numba")])
 def test_names_are_available_without_slow_imports(modules, slow):
-    """NumPy stands for Numba too, which imports it."""
+    """A module without NumPy has no Numba either, which imports it."""
     program = f"import sys, {modules}; sys.exit({slow!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0
 

@@ -1,4 +1,4 @@
-"""Calibrations: in this process, as the command line does it, and by the wall clock in a process of their own."""
+"""Calibrations: in this process, as the command line does it, and by the wall clock in a separate process."""
 
 from __future__ import annotations
 
