@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import tempfile
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from apps.bench import servo
-from apps.bench.outcome import CannotMeasure, Progress, Stop, child_process, table
-from apps.experiment.triggers.loopback import PTY, delays, receive
-from apps.experiment.triggers.ports import SERIAL, TriggerSettings
-from apps.experiment.triggers.process import start
+from apps.bench.outcome import Progress, Stop, table
+from apps.experiment.triggers.loopback import PTY, connected
 from apps.session.run import Session
 from apps.session.service import Service
 from apps.shared.command import Answer
@@ -35,6 +32,8 @@ _MARKERS = 110, 111
 
 _CODES = 21, 11
 """Codes of the changes to these markers."""
+
+_QUANTILES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 
 
 @documented
@@ -51,7 +50,7 @@ class Settings(servo.Turns):
 
 
 class _Marking(Service):
-    """Service of a session whose marker changes again and again."""
+    """Service of a session whose marker changes continually."""
 
     def __init__(self) -> None:
         super().__init__(lambda line: None)
@@ -115,31 +114,24 @@ def run(progress: Progress, **options: Any) -> Answer:
 
 
 def _slice(candidates: servo.Candidates, log: Path, realtime: str) -> tuple[servo.ServoSlice, dict[str, Any]]:
-    """Run a session with codes; return it, and its codes."""
+    """Run a session with codes; return its slice, and the number, order and delays of the codes."""
     service = _Marking()
-    log.touch()
-    with child_process(receive, PTY, name="trigger receiver") as (receiver, _):
-        settings = TriggerSettings(port=SERIAL, address=receiver.recv(), codes={"block": 0})
-        front = start(settings, log, fifo=realtime == "fifo")
-        until = time.monotonic() + 20.0
-        while b"\n" not in log.read_bytes():
-            if time.monotonic() > until:
-                raise CannotMeasure("bench triggers: the process of the triggers did not start.")
-            time.sleep(0.01)
+    with connected(PTY, log, fifo=realtime == "fifo") as (front, finish):
         service.streams.add(front)
         try:
             own = candidates.servo(None, service)
         finally:
             service.stop_changes()
-            service.streams.close()
-        time.sleep(0.1)
-        receiver.send(None)
-        received, times = receiver.recv()
-    found = delays(log, received, times)
-    expected = [_CODES[(k + 1) % 2] for k in range(found["logged"])]
-    found["in_order"] = received == expected and found["logged"] in (service.changes, service.changes + 1)
-    found["changes"] = found["logged"] if found["in_order"] else service.changes
-    return own, found
+        found = finish()
+    sent = found["sent"]
+    expected = [_CODES[(k + 1) % 2] for k in range(len(sent))]
+    in_order = found["received"] == sent == expected and len(sent) in (service.changes, service.changes + 1)
+    return own, {
+        "changes": len(sent) if in_order else service.changes,
+        "received": len(found["received"]),
+        "in_order": in_order,
+        "delay_s": found["delay_s"],
+    }
 
 
 def report(
@@ -180,10 +172,11 @@ def report(
         "received": sum(one["received"] for one in codes),
         "in_order": all(one["in_order"] for one in codes),
         "delay_us": {
-            **{name: round(float(np.quantile(delay, share)), 1) for name, share in (("p50", 0.5), ("p99", 0.99))},
-            "max": round(float(delay.max(initial=0.0)), 1),
+            **{name: round(float(np.quantile(delay, share)), 1) for name, share in _QUANTILES.items()},
             "sd": round(float(delay.std()), 1),
-        },
+        }
+        if delay.size
+        else None,
         "without": servo.servo_figures(without, counts),
         "beside": servo.servo_figures(beside, counts),
     }
@@ -193,12 +186,15 @@ def report(
         times = (own["period_error_us"][key] for key in servo.QUANTILES)
         rows.append((f"{name} codes", *times, 1e3 * own["late_share"], own["ticks"]))
     rows.append(("ratio", *(result[f"ratio_{key}"] for key in servo.QUANTILES), result["ratio_late_share"], None))
-    times_of = result["delay_us"]
+    delays = "-"
+    if delay.size:
+        delays = "median {p50:.0f}, 99 % {p99:.0f}, max {max:.0f}, standard deviation {sd:.0f} us".format(
+            **result["delay_us"]
+        )
     text = (
         f"{servo.circumstances_text(result)}\nslices of {length:g} s, {len(rounds)} of each kind; ratio: median over "
         f"rounds\n\n{table(rows)}\n\n{result['received']} of {result['codes']} codes received, "
         f"{'all in order' if result['in_order'] else 'NOT in order'}; delay from the start of the tick to the receipt: "
-        f"median {times_of['p50']:.0f}, 99 % {times_of['p99']:.0f}, max {times_of['max']:.0f}, standard deviation "
-        f"{times_of['sd']:.0f} us"
+        f"{delays}"
     )
     return Answer(result, text, error="" if result["in_order"] else "codes were lost or not in order.")

@@ -10,6 +10,7 @@ import signal
 import socket
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ import numpy as np
 
 from apps.experiment.triggers.ports import SERIAL, SOCKET, TriggerSettings
 from apps.experiment.triggers.process import start
-from apps.front_ends.front_end import start_process
+from apps.front_ends.front_end import ProcessFrontEnd, start_process
 from apps.front_ends.messages import SessionEnded, SessionStarted
 from haptics.clock import WallClock
+from haptics.errors import DeviceFault
 from haptics.records import NEUTRAL
 from haptics.servo.realtime import request_real_time
 from haptics.shared import SharedFile
@@ -36,11 +38,66 @@ TICKS_PER_EVENT = 2
 _FIRST, _INTERVAL = 200, 111
 """Tick of the first event, and marker of an interval."""
 
-_PATIENCE = 30.0
+_START = 20.0
+"""Time for the process of the triggers to open the output [s]."""
+
+_LAST = 2.0
+"""Time for codes that were sent to be received [s]."""
+
+Finish = Callable[[], dict[str, Any]]
+"""Function that closes the process of the triggers and returns ``sent`` and ``received``, the codes; ``delay_s``, the
+times from the starts of the ticks to the receipt as an array, empty unless the codes are the same."""
 
 
-def receive(connection: Connection[Any, Any], kind: str) -> None:
-    """Open the far end, send its address, and send the received codes with their times [ns] at the end."""
+@contextlib.contextmanager
+def connected(kind: str, log: Path, fifo: bool) -> Iterator[tuple[ProcessFrontEnd, Finish]]:
+    """Run the process of the triggers within the block, connected to a receiver; it sends no code for the block.
+
+    Parameters
+    ----------
+    kind : {"pty", "socket"}
+        Output.
+    log : Path
+        Log of the process, which is created.
+    fifo : bool
+        Whether the process requests FIFO scheduling.
+
+    Raises
+    ------
+    DeviceFault
+        If the output was not opened, or failed.
+    """
+    with contextlib.ExitStack() as stack:
+        receiver, process = start_process(_receive, (kind,), "haptics trigger receiver")
+        stack.callback(process.kill)
+        port = SERIAL if kind == PTY else SOCKET
+        settings = TriggerSettings(port=port, address=receiver.recv(), codes={"block": 0})
+        log.touch()
+        front = start(settings, log, fifo)
+        stack.callback(front.close)
+        until = time.monotonic() + _START
+        while b"\n" not in log.read_bytes():
+            if time.monotonic() > until:
+                raise DeviceFault(f"triggers: the {kind} was not opened within {_START:g} s.")
+            time.sleep(0.01)
+
+        def finish() -> dict[str, Any]:
+            front.close()
+            opened, *sent = (json.loads(line) for line in log.read_text(encoding="ascii").splitlines())
+            for record in (opened, *sent[-1:]):
+                if "error" in record:
+                    raise DeviceFault(record["error"])
+            codes = [one["code"] for one in sent]
+            receiver.send(len(codes))
+            received, times = receiver.recv()
+            delay = np.array(times, float) - [one["due_ns"] for one in sent] if received == codes else np.zeros(0)
+            return {"sent": codes, "received": received, "delay_s": 1e-9 * delay}
+
+        yield front, finish
+
+
+def _receive(connection: Connection[Any, Any], kind: str) -> None:
+    """Send the address of the output; after the number of codes to expect, the received codes and their times [ns]."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.ExitStack() as stack:
         if kind == PTY:
@@ -55,19 +112,20 @@ def receive(connection: Connection[Any, Any], kind: str) -> None:
         os.set_blocking(far, False)
         codes: list[int] = []
         times: list[int] = []
-        ready = contextlib.suppress(BlockingIOError)
-        while True:
-            # a pause of 50 us, so that the receiver does not occupy a processor
-            with ready:
+        expected, until = math.inf, math.inf
+        while len(codes) < expected and time.monotonic() < until:
+            try:
                 data = os.read(far, 4096)
+            except BlockingIOError:
+                data = b""
+            if data:
                 now = time.monotonic_ns()
                 codes += data
                 times += [now] * len(data)
-                if data:
-                    continue
+                continue
             if connection.poll():
-                break
-            time.sleep(50e-6)
+                expected, until = connection.recv(), time.monotonic() + _LAST
+            time.sleep(50e-6)  # does not occupy a processor
         connection.send((codes, times))
 
 
@@ -77,73 +135,52 @@ def measure(kind: str, count: int) -> dict[str, Any]:
     Parameters
     ----------
     kind : {"pty", "socket"}
-        Far end.
+        Output.
     count : int
         Number of codes.
 
     Returns
     -------
     dict
-        ``events``, ``received``, ``logged``, ``in_order``; ``delay_us`` from the start of the tick to the receipt, if
-        none is lost; ``lateness_us`` of the ticks. JSON serializable.
+        ``events``, ``realtime``, ``received``, ``logged``, ``in_order``; ``delay_us`` from the start of the tick to the
+        receipt, if none is lost; ``lateness_us`` of the ticks. JSON serializable.
     """
-    granted = request_real_time()
+    granted = request_real_time()["scheduling"]
     with contextlib.ExitStack() as stack:
         memory = SharedFile("trace")
         stack.callback(memory.close)
         trace = Trace.create(memory.path, capacity=4096)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="haptics-triggers-")))
-        receiver, process = start_process(receive, (kind,), "haptics trigger receiver")
-        stack.callback(process.kill)
-        log = folder / "log"
-        log.touch()
-        port = SERIAL if kind == PTY else SOCKET
-        settings = TriggerSettings(port=port, address=receiver.recv(), codes={"block": 0})
-        front = start(settings, log, fifo=granted["scheduling"] == "fifo")
-        stack.callback(front.close)
-        until = time.monotonic() + _PATIENCE
-        while b"\n" not in log.read_bytes() and time.monotonic() < until:
-            time.sleep(0.01)
+        front, finish = stack.enter_context(connected(kind, folder / "log", fifo=granted == "fifo"))
         front.send(_started(memory.path))
-        due, lateness = _tick(trace, count)
-        result: dict[str, Any] = {"events": count, "realtime": granted["scheduling"], "lateness_us": _figures(lateness)}
+        lateness = _tick(trace, count)
         front.send(SessionEnded("completed"))
-        front.close()
-        time.sleep(0.1)
-        receiver.send(None)
-        codes, times = receiver.recv()
-        lines = log.read_text().splitlines()[1:]
-        expected = [11, 21] * (count // 2) + [11] * (count % 2)
-        result |= {"received": len(codes), "in_order": codes == expected, "logged": len(lines)}
-        if codes == expected:
-            result["delay_us"] = _figures((np.array(times) - due) * 1e-9)
-        return result
+        found = finish()
+    good = found["received"] == found["sent"] == [(11, 21)[k % 2] for k in range(count)]
+    return {
+        "events": count,
+        "realtime": granted,
+        "lateness_us": _figures(lateness),
+        "received": len(found["received"]),
+        "logged": len(found["sent"]),
+        "in_order": good,
+        **({"delay_us": _figures(found["delay_s"])} if good else {}),
+    }
 
 
-def delays(log: Path, received: list[int], times: list[int]) -> dict[str, Any]:
-    """Return the numbers of codes in the log and received, and the delays [s] to the receipt if these are the same."""
-    lines = [json.loads(line) for line in log.read_text(encoding="ascii").splitlines()[1:]]
-    codes, due = [line["code"] for line in lines], [line["due_ns"] for line in lines]
-    delay = (np.array(times, float) - np.array(due, float)) * 1e-9 if codes == received else np.zeros(0)
-    return {"logged": len(lines), "received": len(received), "delay_s": delay}
-
-
-def _tick(trace: Trace, count: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Append rows in real time; return the starts of the ticks with an event [ns] and the lateness of all [s]."""
+def _tick(trace: Trace, count: int) -> np.ndarray[Any, Any]:
+    """Append rows with `count` events in real time; return the lateness of the ticks since the first event [s]."""
     clock, row = WallClock(PERIOD), NEUTRAL.copy()
-    due, lateness = np.zeros(count), np.zeros(_FIRST + count * TICKS_PER_EVENT + 10)
+    lateness = np.zeros(_FIRST + count * TICKS_PER_EVENT + 10)
     clock.start()
     trace.origin[:] = clock.origin_ns
     for tick in range(len(lateness)):
         late = lateness[tick] = clock.wait(tick)
-        number = (tick - _FIRST) // TICKS_PER_EVENT
-        begun = 0 <= number < count
+        changes = min(max((tick - _FIRST) // TICKS_PER_EVENT + 1, 0), count)
         row["tick"], row["time"], row["period_error"] = tick, tick * PERIOD, late
-        row["marker"] = _INTERVAL - (number % 2 if begun else 1 if number < 0 else (count - 1) % 2)
-        if begun and (tick - _FIRST) % TICKS_PER_EVENT == 0:
-            due[number] = clock.origin_ns[0] + 1e9 * (tick * PERIOD + late)
+        row["marker"] = _INTERVAL - 1 + changes % 2
         trace.append(row)
-    return due, lateness[_FIRST:]
+    return lateness[_FIRST:]
 
 
 def _figures(seconds: np.ndarray[Any, Any]) -> dict[str, float]:

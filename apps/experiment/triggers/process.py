@@ -168,7 +168,7 @@ class Pulses:
         self._queue.extend(due)
 
     def run(self) -> None:
-        """Write what is due."""
+        """Write the codes that are due."""
         while (self._high or self._queue) and self._clock() >= self._next:
             if self._high:
                 self._write(0, self._next)
@@ -182,7 +182,7 @@ class Pulses:
 
     @property
     def wait(self) -> float | None:
-        """Time until `run` has work [s], None if there is none."""
+        """Time until the next write [s], None if nothing is queued."""
         return max(self._next - self._clock(), 0) * 1e-9 if self._high or self._queue else None
 
 
@@ -262,7 +262,6 @@ def main(connection: Connection[Any, Any], settings: TriggerSettings, log: Path,
 
 def _follow(connection: Connection[Any, Any], settings: TriggerSettings, pulses: Pulses) -> None:
     run: _Run | None = None
-    early: list[Event] = []  # reported before the first row of their run was read
     going = True
     while going or pulses.wait is not None:
         wait = min(run.wait if run is not None else _IDLE, pulses.wait if pulses.wait is not None else 1.0)
@@ -277,8 +276,10 @@ def _follow(connection: Connection[Any, Any], settings: TriggerSettings, pulses:
                         run = _Run(settings, message)
                     except ConfigurationError:  # the run ended before this process could attach its trace
                         run = None
-                case Event():
-                    early.append(message)
+                case Event() if run is not None:  # after the events of earlier rows
+                    pulses.add(run.events())
+                    due = run.time_of(message.tick)
+                    pulses.add([Due(message.name, message.code, message.tick, message.marker, due)])
                 case SessionEnded() | Quit():
                     if run is not None:
                         pulses.add(run.events())
@@ -287,8 +288,6 @@ def _follow(connection: Connection[Any, Any], settings: TriggerSettings, pulses:
             time.sleep(wait)
         if run is not None:
             pulses.add(run.events())
-            pulses.add(Due(one.name, one.code, one.tick, one.marker, run.time_of(one.tick)) for one in early)
-            early.clear()
         pulses.run()
 
 

@@ -32,6 +32,10 @@ _PER_RECORD = 100
 _START, _END = 20.0, 5.0
 """Time for the process to open the output, and for the process of a killed session to end [s]."""
 
+_ENDED = (
+    "triggers: their process ended unexpectedly, so the session was stopped; continue it with its folder and resume."
+)
+
 _FIELDS = ("event", "code", "tick", "marker", "due_ns", "sent_ns")
 
 
@@ -100,8 +104,7 @@ class Triggers:
             If the output or the process has failed.
         """
         sent = self._log.read()
-        for first in range(0, len(sent), _PER_RECORD):
-            write(TRIGGERS, sent=sent[first : first + _PER_RECORD])
+        _add(sent, write)
         self._require_running(sent)
 
     def finish(self, write: Callable[..., None]) -> None:
@@ -114,9 +117,7 @@ class Triggers:
         """
         was_open = self.front.open
         self.front.close()
-        sent = self._log.read()
-        for first in range(0, len(sent), _PER_RECORD):
-            write(TRIGGERS, sent=sent[first : first + _PER_RECORD])
+        _add(self._log.read(), write)
         self._path.unlink(missing_ok=True)
         if self._log.error or not was_open:
             raise DeviceFault(self._log.error or _ENDED)
@@ -132,11 +133,6 @@ class Triggers:
             raise DeviceFault(self._log.error)
         if not self.front.open and not sent:
             raise DeviceFault(_ENDED)
-
-
-_ENDED = (
-    "triggers: their process ended unexpectedly, so the session was stopped; continue it with its folder and resume."
-)
 
 
 class _Log:
@@ -188,11 +184,17 @@ class _Log:
 
 
 def _checked(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a line of the log. Raise `ValueError` if it is none."""
+    """Return a record of the log. Raise `ValueError` if its fields or values are invalid."""
     good = tuple(record) == _FIELDS and record["event"] in EVENTS and 1 <= record["code"] <= LARGEST_CODE
     if not good or not all(type(record[name]) is int and -(2**62) < record[name] < 2**62 for name in _FIELDS[1:]):
         raise ValueError(f"is no code that was sent, with {', '.join(_FIELDS)}")
     return record
+
+
+def _add(sent: list[dict[str, Any]], write: Callable[..., Any]) -> None:
+    """Write codes as events of the journal, with `write` as in `Triggers.collect`."""
+    for first in range(0, len(sent), _PER_RECORD):
+        write(TRIGGERS, sent=sent[first : first + _PER_RECORD])
 
 
 def _recover(path: Path, journal: Journal) -> None:
@@ -224,9 +226,7 @@ def _recover(path: Path, journal: Journal) -> None:
                 known = 0
             elif record["record"] == "event" and record["name"] == TRIGGERS:
                 known += len(record["sent"])
-        sent = log.read()[known:]
-        for first in range(0, len(sent), _PER_RECORD):
-            journal.append("event", name=TRIGGERS, sent=sent[first : first + _PER_RECORD])
+        _add(log.read()[known:], lambda name, **fields: journal.append("event", name=name, **fields))
         path.unlink()
     finally:
         log.close()

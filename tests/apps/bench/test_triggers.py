@@ -29,3 +29,5 @@ def test_report_has_ratios_delays_and_lost_codes():
     assert "200 of 200 codes received, all in order" in answer.text
     lost = report([servo_slice(1e-5)], [servo_slice(1e-5)], [codes(99, in_order=False)], TRIAL, 1.0)
     assert "99 of 100 codes received, NOT in order" in lost.text and lost.error
+    none = report([servo_slice(1e-5)], [servo_slice(1e-5)], [codes(0, in_order=False)], TRIAL, 1.0)
+    assert "0 of 100 codes received" in none.text and none.error and none.result["delay_us"] is None

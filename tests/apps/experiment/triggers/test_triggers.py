@@ -9,6 +9,7 @@ import socket
 import numpy as np
 import pytest
 
+from apps.cli import main
 from apps.experiment.design import read_design
 from apps.experiment.journal import Journal, replay
 from apps.experiment.report.data import Person, SessionData
@@ -49,6 +50,14 @@ def test_wrong_setting_is_refused_with_name_and_line(table, words, tmp_path):
     line = len(WEBER.splitlines()) + 2 + len(table.splitlines())
     assert words in str(error.value)
     assert f"weber.toml:{line}" in str(error.value) or f"weber.toml:{line - 1}" in str(error.value)
+
+
+def test_absent_output_is_refused_before_anything_is_written(tmp_path, capsys):
+    file = changed(tmp_path, text=f'{WEBER}\n[triggers]\nport = "serial"\naddress = "/dev/ttyUSB99"\n')
+    arguments = ["experiment", "run", str(file), "--observer", "simulated", "--out", str(tmp_path / "out")]
+    assert main([*arguments, "--clock", "wall"]) != 0
+    assert "there is no /dev/ttyUSB99" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_codes_by_interval_and_answer():

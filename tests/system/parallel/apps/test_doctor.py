@@ -55,6 +55,8 @@ def test_doctor_runs_every_check(tmp_path):
         assert bool(row["fix"]) == (row["severity"] != "ok")
         assert is_shell(row["fix"])
         assert "could not be checked" not in row["found"], row
+    (triggers,) = (row["found"] for row in answer["findings"] if row["name"] == "triggers")
+    assert triggers.count("500 of 500 codes in order") == 2, triggers
     assert answer["ready"] == all(row["severity"] != "problem" for row in answer["findings"])
     assert list(tmp_path.iterdir()) == []
 

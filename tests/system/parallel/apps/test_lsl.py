@@ -14,6 +14,7 @@ from apps.cli import main
 from apps.experiment.export.lsl import start_outlet
 from apps.experiment.journal import Journal
 from apps.experiment.journal.blinding import make_codes, seal_codes
+from apps.experiment.triggers.ports import STREAM, TriggerSettings, open_port
 from apps.front_ends.messages import SessionEnded
 from apps.stream import StreamAddress, open_stream, require_usable
 from haptics.errors import ConfigurationError
@@ -146,6 +147,21 @@ def test_every_tick_is_received_with_its_time_stamp(tmp_path):
     times = ORIGIN[0] * 1e-9 + rows["time"]
     expected = [(111, times[500]), (0, times[700]), (112, times[900]), (0, times[1200])]
     assert [(what["marker"], at) for what, at in told["markers"]] == expected
+
+
+def test_trigger_has_the_time_of_its_event():
+    port = open_port(TriggerSettings(port="lsl"))
+    (stream,) = pylsl.resolve_byprop("name", STREAM, timeout=60.0)
+    assert (stream.type(), stream.channel_count(), stream.nominal_srate()) == ("Markers", 1, 0.0)
+    inlet = pylsl.StreamInlet(stream)
+    inlet.open_stream(timeout=60.0)
+    sent = [(31, 7_000_000_000), (255, 7_000_000_001), (4, 9_123_456_789)]
+    for code, due in sent:
+        port.write(code, due)
+    received = [inlet.pull_sample(timeout=10.0) for _ in sent]
+    port.close()
+    inlet.close_stream()
+    assert [(sample, round(1e9 * at)) for sample, at in received] == [([code], due) for code, due in sent]
 
 
 @pytest.mark.parametrize("blind", [False, True])
