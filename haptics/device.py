@@ -80,7 +80,7 @@ DEAD_MAN_BUTTON = 1
 
 
 THERMAL_MARGIN = 0.1
-"""Fraction of the permitted heat of the motors, below it, over which the force is reduced to the continuous force."""
+"""Share of the permitted heat of the motors, just below it, over which the force limit falls to `continuous_force`."""
 
 
 @dataclass(frozen=True, slots=True)

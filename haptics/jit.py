@@ -25,7 +25,6 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numba.core.caching import NullCache
 
 from haptics.kernel_cache import KernelCache, find_folder, fingerprint
 
@@ -64,7 +63,8 @@ def kernel(function: _F, **options: Any) -> _F:
     """
     if COMPILED:
         compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
-        compiled._cache = NullCache() if _FOLDER is None else KernelCache(_FOLDER, function)
+        if _FOLDER is not None:
+            KernelCache(_FOLDER, function).attach(compiled)
         return cast(_F, compiled)
 
     @functools.wraps(function)
@@ -228,7 +228,8 @@ else:
     def _compile_callback(function: Callable[..., Any], signature: Any, **options: Any) -> tuple[int, object]:
         """Compile a cached C function; return its address and the object that must be kept alive."""
         callback: Any = CFunc(function, sigutils.normalize_signature(signature), {}, options)
-        callback._cache = NullCache() if _FOLDER is None else KernelCache(_FOLDER, function)
+        if _FOLDER is not None:
+            KernelCache(_FOLDER, function).attach(callback)
         callback.compile()
         return callback.address, callback
 

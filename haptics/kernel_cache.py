@@ -222,48 +222,34 @@ COMPILATION = Compilation()
 
 # --- one compilation for all processes --------------------------------------------------------------------------------
 
+# If several processes need a kernel at the same time, one of them locks one byte of a common file and compiles it.
+# The system releases the locks of a process that ends. A kernel is locked after those that call it, so processes cannot
+# wait for each other in a circle.
 
-class _Turns:
-    """Locks by which a kernel that several processes need at the same time is compiled by one of them.
-
-    A lock is one byte of a common file. The system releases it with the process. A kernel is compiled after those that
-    call it have been locked, so processes cannot wait for each other in a circle.
-    """
-
-    PATIENCE = 120.0
-    """Time after which a process stops waiting for another one and compiles too [s]."""
-
-    def __init__(self) -> None:
-        self._files: dict[Path, int] = {}
-
-    def take(self, folder: Path, place: int) -> bool:
-        """Lock the byte `place`; return whether another process has had it, and may have compiled the kernel."""
-        deadline = None
-        with contextlib.suppress(OSError):
-            while True:
-                try:
-                    fcntl.lockf(self._file(folder), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-                except BlockingIOError:
-                    deadline = deadline or time.monotonic() + self.PATIENCE
-                    if time.monotonic() > deadline:
-                        break
-                    time.sleep(0.01)
-                else:
-                    break
-        return deadline is not None
-
-    def leave(self, folder: Path, place: int) -> None:
-        """Release the byte `place`."""
-        with contextlib.suppress(OSError):
-            fcntl.lockf(self._file(folder), fcntl.LOCK_UN, 1, place)
-
-    def _file(self, folder: Path) -> int:
-        if folder not in self._files:
-            self._files[folder] = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        return self._files[folder]
+_LOCK_TIMEOUT = 120.0  # time after which a process compiles a kernel that another one has locked [s]
 
 
-_TURNS = _Turns()
+@functools.cache
+def _lock_file(folder: Path) -> int:
+    """Open the file of the locks; closing it would release all locks of this process."""
+    return os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _lock(folder: Path, offset: int) -> None:
+    """Lock a byte, waiting for other processes; do nothing if the file system has no locks."""
+    deadline = time.monotonic() + _LOCK_TIMEOUT
+    with contextlib.suppress(OSError):
+        while time.monotonic() < deadline:
+            try:
+                fcntl.lockf(_lock_file(folder), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+                return
+            except BlockingIOError:
+                time.sleep(0.01)
+
+
+def _unlock(folder: Path, offset: int) -> None:
+    with contextlib.suppress(OSError):
+        fcntl.lockf(_lock_file(folder), fcntl.LOCK_UN, 1, offset)
 
 
 # --- adapter to numba's cache -----------------------------------------------------------------------------------------
@@ -315,6 +301,20 @@ class KernelCache(NullCache):  # type: ignore[misc]
     def __init__(self, folder: Path, function: Callable[..., Any]) -> None:
         self._folder, self._function = folder, function
         self._cache: Any = None
+        self._offset = 0  # of the lock
+
+    def attach(self, compiled: Any) -> None:
+        """Use this cache for `compiled`, a dispatcher or C function of numba."""
+        compile_function = compiled._compiler.compile
+
+        def compile_or_unlock(*arguments: Any) -> Any:
+            try:
+                return compile_function(*arguments)
+            except BaseException:  # numba will not call save_overload
+                _unlock(self._folder, self._offset)
+                raise
+
+        compiled._cache, compiled._compiler.compile = self, compile_or_unlock
 
     @property
     def cache_path(self) -> str:
@@ -324,19 +324,21 @@ class KernelCache(NullCache):  # type: ignore[misc]
     def _open(self) -> Any:
         if self._cache is None:
             self._cache = _numba_cache(self._folder, self._function)
+            self._offset = int(self._cache._impl.locator.get_source_stamp()[:8], 16)
         return self._cache
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled code for the signature `sig`; None if it is not cached or cannot be read."""
         found = self._load(sig, target_context)
-        if found is None and _TURNS.take(self._folder, self._place):
-            found = self._load(sig, target_context)
         if found is None:
-            COMPILATION.begin(self._function)
-        else:
-            _TURNS.leave(self._folder, self._place)
-            with contextlib.suppress(OSError):
-                os.utime(self._open()._cache_file._index_path)
+            _lock(self._folder, self._offset)
+            found = self._load(sig, target_context)  # another process may have compiled it in the meantime
+            if found is None:
+                COMPILATION.begin(self._function)
+                return None
+            _unlock(self._folder, self._offset)
+        with contextlib.suppress(OSError):
+            os.utime(self._open()._cache_file._index_path)
         return found
 
     def _load(self, sig: Any, target_context: Any) -> Any:
@@ -349,16 +351,14 @@ class KernelCache(NullCache):  # type: ignore[misc]
                 Path(cache._cache_file._index_path).unlink()
             return None
 
-    @property
-    def _place(self) -> int:
-        return int(fingerprint(self._function)[:8], 16)
-
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store the compiled code for the signature `sig`, ignoring a full disk."""
-        with contextlib.suppress(OSError):
-            self._open().save_overload(sig, data)
-            prune(self._folder)
-        _TURNS.leave(self._folder, self._place)
+        try:
+            with contextlib.suppress(OSError):
+                self._open().save_overload(sig, data)
+                prune(self._folder)
+        finally:
+            _unlock(self._folder, self._offset)
 
 
 def prune(folder: Path) -> None:

@@ -237,7 +237,7 @@ class TickTable(Table):
 
     def _open(self) -> io.BufferedReader:
         """Open the file, also if the recorder has completed and renamed it in the meantime."""
-        for path in (self.path, self.path.with_suffix("") if self.path.suffix == ".part" else self.path):
+        for path in (self.path, self.path.with_name(self.path.name.removesuffix(".part"))):
             with contextlib.suppress(FileNotFoundError):
                 if path.is_file():  # a pipe would block
                     file = open(path, "rb")
@@ -289,8 +289,8 @@ class TickTable(Table):
 
     def file_sha256(self) -> str:
         """Return the SHA-256 of the whole file."""
-        with self._open():  # the path may have changed
-            return digest_of(self.path)
+        with _reading(self.path), self._open() as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class TableInMemory(Table):

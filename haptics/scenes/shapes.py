@@ -417,8 +417,8 @@ class ImageMap:
         y = np.clip(rows - 0.5 - (at[:, 1] - y0) / dy, 0.0, rows - 1.0)
         j, i = np.minimum(x.astype(np.int64), max(columns - 2, 0)), np.minimum(y.astype(np.int64), max(rows - 2, 0))
         u, v = x - j, y - i
-        following = np.minimum(i + 1, rows - 1), np.minimum(j + 1, columns - 1)
-        return _interpolate(shares, (i, following[0]), (j, following[1]), v, u)
+        below, beside = np.minimum(i + 1, rows - 1), np.minimum(j + 1, columns - 1)
+        return _interpolate(shares, (i, below), (j, beside), v, u)
 
 
 def read_levels(path: str | Path) -> NDArray[np.uint8]:

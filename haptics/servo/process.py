@@ -285,7 +285,10 @@ def serve_job(job: Job, connection: Connection, programs: Connection) -> None:
 
 
 def _run(job: Job, trace: Trace, connection: Connection, programs: Connection) -> str:
-    """Create the servo and run it to its end, or return if the application dies before the opening; return its loss."""
+    """Create the servo and run it to its end, or until the application dies before the opening.
+
+    Returns the cause if the servo lost the application, otherwise ''.
+    """
     parent = multiprocessing.parent_process()
     application = parent.pid if parent is not None and parent.pid is not None else os.getppid()
     COMPILATION.watcher = lambda number, about: send(connection, ("compiling", (number, about)))

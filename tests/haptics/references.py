@@ -29,13 +29,13 @@ def norms(vectors):
     return np.asarray(np.linalg.norm(np.atleast_2d(vectors), axis=1), dtype=float)
 
 
-# ---- isotropic laws: a level over the sliding speed
-
-
 def region_at(scene, points):
     """Number of the region of a scene at points (n, 2) [m]: an (n,) array; 0 is the background."""
     inside = [region.shape.distance(points) < 0.0 for region in scene.regions]
     return np.max([np.zeros(len(points), int), *(number * one for number, one in enumerate(inside, 1))], axis=0)
+
+
+# ---- isotropic laws: a level over the sliding speed
 
 
 def sliding_force(law, speed):

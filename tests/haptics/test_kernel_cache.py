@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 from numba.core.dispatcher import Dispatcher
+from numba.core.errors import TypingError
 
 from haptics import kernel_cache
 from haptics.friction import custom_law as law_source
-from haptics.jit import LEVEL_ARGUMENTS, compile_level, kernel
+from haptics.jit import LEVEL_ARGUMENTS, compile_callback, compile_level, kernel
 from haptics.kernel_cache import KernelCache, fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -232,6 +233,27 @@ def test_kernel_that_two_processes_need_is_compiled_by_one(tmp_path):
     command = [sys.executable, "-c", SHARED]
     both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert sorted(process.communicate()[0].split() for process in both) == [["0", "1"], ["1", "0"]]
+
+
+LOCK_ALL = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+
+
+@pytest.mark.parametrize("compile_kernel", [lambda outer: outer(1), compile_callback], ids=["kernel", "callback"])
+def test_failed_compilation_leaves_no_lock(tmp_path, monkeypatch, compile_kernel):
+    """Otherwise other processes would wait for a compilation that has ended."""
+    monkeypatch.setattr("haptics.jit._FOLDER", tmp_path)
+
+    @kernel
+    def inner(x):
+        return x.missing
+
+    @kernel
+    def outer(x):
+        return inner(x)
+
+    with pytest.raises(TypingError, match="missing"):
+        compile_kernel(outer)
+    subprocess.run([sys.executable, "-c", LOCK_ALL, str(tmp_path / "lock")], check=True)
 
 
 LAWS = [f"def level(speed, force=2.0):\n    return force / ({term})" for term in ("1 + speed", "1 + speed * speed")]
