@@ -9,7 +9,7 @@ from calibration.psychometric.discrimination import (
     pse,
     weber_fraction,
 )
-from calibration.psychometric.drift import Course, DriftFit, fit_drift
+from calibration.psychometric.drift import DriftFit, TimeCourse, fit_drift
 from calibration.psychometric.estimate import Estimate, proportion
 from calibration.psychometric.fit import (
     Curve,
@@ -23,7 +23,6 @@ from calibration.psychometric.group import Group, Magnitude, group_estimate, mag
 from calibration.psychometric.posterior import RatePrior, WidthPrior
 
 __all__ = [
-    "Course",
     "Curve",
     "Detectability",
     "DriftFit",
@@ -35,6 +34,7 @@ __all__ = [
     "PsychometricFit",
     "RatePrior",
     "Tables",
+    "TimeCourse",
     "WidthPrior",
     "detectability",
     "fit_drift",

@@ -1,7 +1,7 @@
 """Fit of a psychometric function whose threshold changes slowly within a session.
 
 The logarithm of the threshold in block t is u + s x(t). u is the usual threshold of the participant, s the size of the
-change, and x a stationary Gaussian process of variance 1 with correlation exp(-dt/tau), which starts anew in every
+change, and x a stationary Gaussian process of variance 1 with correlation exp(-dt/tau), which restarts in every
 session. x has the states and transitions of Rouwenhorst (1995), which have exactly the mean, variance and correlation
 of the process, so that the likelihood of all paths is a forward recursion over the blocks (a hidden Markov model).
 
@@ -59,7 +59,7 @@ _HEAVY = 1e-4
 
 
 @dataclass(frozen=True)
-class Course:
+class TimeCourse:
     """Threshold over the trials of a session.
 
     Attributes
@@ -122,7 +122,7 @@ class DriftFit:
         """Whether there is evidence for a change: the Bayes factor exceeds `LEAST_EVIDENCE`."""
         return self.bayes_factor > LEAST_EVIDENCE
 
-    def courses(self, proportion: float, probability: float = USUAL_PROBABILITY) -> tuple[Course, ...]:
+    def time_courses(self, proportion: float, probability: float = USUAL_PROBABILITY) -> tuple[TimeCourse, ...]:
         """Return the threshold at a proportion over the trials, for each session.
 
         Parameters
@@ -137,14 +137,14 @@ class DriftFit:
         density = np.zeros((len(blocks.times), self._likelihood.shape[-1] + int(shifts.max()) + 1))
         cells = np.argwhere(self._mass > _HEAVY * self._mass.max())
         masses = self._mass[tuple(cells.T)]
-        _add_courses(density, self._likelihood, cells, masses, *_chain(blocks, step), self._below, shifts)
+        _add_time_courses(density, self._likelihood, cells, masses, *_chain(blocks, step), self._below, shifts)
         # a shift is rounded down: on average by half a step
         positions = self._first + reach.min() + step * (np.arange(density.shape[1]) + 0.5 * (shifts.max() > 0))
         tail = 0.5 * (1.0 - checked_probability(probability))
         found = np.array([weighted_quantiles(positions, one, (tail, 0.5, 1.0 - tail)) for one in density])
         low, middle, high = np.exp(found).T
         rows = ((int(number), blocks.sessions == number) for number in np.unique(blocks.sessions))
-        return tuple(Course(number, blocks.times[own], middle[own], low[own], high[own]) for number, own in rows)
+        return tuple(TimeCourse(number, blocks.times[own], middle[own], low[own], high[own]) for number, own in rows)
 
 
 def fit_drift(
@@ -245,8 +245,8 @@ def _make_blocks(level: Array, right: Array, numbers: NDArray[np.int64], time: A
     sessions, times, correlations, answers = [], [], [], []
     for number in np.unique(numbers):
         own = np.flatnonzero(numbers == number)
-        if (np.diff(time[own]) < 0.0).any():
-            raise ConfigurationError(f"times: must not decrease within a session, and do so in session {number}.")
+        if not np.isfinite(time[own]).all() or (np.diff(time[own]) < 0.0).any():
+            raise ConfigurationError(f"times: must be finite and not decrease within a session; see session {number}.")
         length = max(float(np.ptp(time[own])), 1.0)
         before = -math.inf
         for rows in np.array_split(own, min(BLOCKS, max(len(own) // _LEAST_BLOCK, 1))):
@@ -332,7 +332,7 @@ def _forward(evidence: Array, likelihood: Array, states: Array, mass: Array, tra
 
 
 @kernel
-def _add_courses(
+def _add_time_courses(
     density: Array,
     likelihood: Array,
     cells: NDArray[np.int64],

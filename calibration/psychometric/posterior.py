@@ -23,6 +23,9 @@ Guess = float | Literal["lapse", "free"]
 _DENSER = 1.7
 """Power that makes the cells of a usually small rate narrower near 0."""
 
+_TAIL, _BINS = 1e-5, 2000
+"""Negligible mass at each end of a marginal distribution, and number of bins of a predicted probability."""
+
 _OVERDISPERSION = (1.0, 10.0)
 """Beta prior of the overdispersion, as in psignifit (Schuett et al. 2016)."""
 
@@ -232,9 +235,9 @@ def make_box(shape: Shape, positions: Array, width: WidthPrior | None) -> Box:
 
 
 def span_of(values: Array, mass: Array) -> tuple[float, float]:
-    """Return the range of a marginal distribution without the fraction 1e-5 at each end, plus two steps."""
+    """Return the range of a marginal distribution without the fraction `_TAIL` at each end, plus two steps."""
     step = 2.0 * float(values[1] - values[0])
-    low, high = weighted_quantiles(values, mass, (1e-5, 1.0 - 1e-5))
+    low, high = weighted_quantiles(values, mass, (_TAIL, 1.0 - _TAIL))
     return max(float(values[0]), float(low) - step), min(float(values[-1]), float(high) + step)
 
 
@@ -312,8 +315,8 @@ class Posterior:
         return np.asarray(self.thresholds[:, None] + self.shape.reach(share) * self.widths)
 
     def predictions(self, positions: Array) -> tuple[Array, Array]:
-        """Return the cumulative posterior distribution of P at the positions (n, 2000) and its mean (n,)."""
-        histogram, mean = np.zeros((len(positions), 2000)), np.zeros(len(positions))
+        """Return the cumulative posterior distribution of P at the positions (n, `_BINS`) and its mean (n,)."""
+        histogram, mean = np.zeros((len(positions), _BINS)), np.zeros(len(positions))
         keep = self.mass.sum(axis=2) > 1e-7  # negligible cells do not affect the plotted lines
         rows, columns = np.flatnonzero(keep.any(axis=1)), np.flatnonzero(keep.any(axis=0))
         mass = self.mass[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]

@@ -1,7 +1,7 @@
 """Coverage of the intervals for thresholds that change within a session, in simulated sessions with fixed seeds.
 
-``python -m tests.calibration.drift_coverage`` prints the table of docs/experiments/analysis.md in about ten minutes; a
-number after it is the number of sessions in a row.
+``python -m tests.calibration.drift_coverage`` prints the table in about four minutes; docs/experiments/drift.md
+contains the output of ``python -m tests.calibration.drift_coverage 60``, with 60 sessions in a row.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ deviation `SIZE` at the end; serial dependence with standard deviation `SIZE` an
 class Covered:
     """Shares of the sessions whose 95 % interval contains the usual threshold: constant fit and average of both fits.
 
-    `average` refers to the mean threshold of the session and the average of both fits; `changes` is the share of
-    sessions with evidence for a change.
+    `session_mean` is the share whose interval of the average contains the mean threshold of the session; `changes` is
+    the share with evidence for a change.
     """
 
     constant: float
     averaged: float
-    average: float
+    session_mean: float
     changes: float
 
 
@@ -119,7 +119,7 @@ def main(runs):
             got = cover(case, kind, runs)
             sys.stdout.write(
                 f"| {case.method} | {case.trials} | {kind} | {got.constant:.1%} | {got.averaged:.1%} "
-                f"| {got.average:.1%} | {got.changes:.1%} |\n"
+                f"| {got.session_mean:.1%} | {got.changes:.1%} |\n"
             )
             sys.stdout.flush()
 

@@ -25,13 +25,13 @@ def test_a_large_change_is_found_and_followed():
     fit, drift, *_ = fit_of("line", 2.0)
     assert fit.changes
     assert fit.bayes_factor > 100.0
-    (course,) = fit.courses(0.75)
+    (course,) = fit.time_courses(0.75)
     true = LONG.truth * np.exp(drift[course.times.astype(int)])
     assert ((course.low <= true) & (true <= course.high)).all()
     assert abs(math.log(course.middle[-1] / course.middle[0]) - (drift[-1] - drift[0])) < 0.6
 
 
-def test_a_constant_threshold_is_left_alone():
+def test_no_change_is_reported_for_a_constant_threshold():
     fit, _, levels, correct = fit_of("none")
     assert not fit.changes
     usual = fit_psychometric(levels, correct.astype(int), np.ones(600), guess=0.5, shape="dprime", scale="log")
@@ -41,16 +41,17 @@ def test_a_constant_threshold_is_left_alone():
     assert both.high / both.low >= 0.98 * usual.threshold(0.75).high / usual.threshold(0.75).low
 
 
-def test_sessions_have_courses_of_their_own():
+def test_sessions_have_separate_time_courses():
     case = Case("constant", 120)
     fit, *_ = fit_of("none", case=case, sessions=[1] * 60 + [2] * 60, times=[*range(60), *range(60)])
-    assert [(one.session, len(one.times)) for one in fit.courses(0.75)] == [(1, 10), (2, 10)]
+    assert [(one.session, len(one.times)) for one in fit.time_courses(0.75)] == [(1, 10), (2, 10)]
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"times": [2, 1]}, "times: must not decrease within a session"),
+        ({"times": [2, 1]}, "times: must be finite and not decrease within a session"),
+        ({"times": [1, math.nan]}, "times: must be finite"),
         ({"sessions": [1]}, "levels, sessions and times have 2, 1 and 2 rows"),
     ],
 )

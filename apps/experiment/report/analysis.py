@@ -270,7 +270,7 @@ def _drift_as_json(drift: DriftFit, percents: Sequence[float]) -> dict[str, Any]
             **{name: getattr(course, name).tolist() for name in ("middle", "low", "high")},
         }
         for percent in percents
-        for course in drift.courses(percent / 100.0)
+        for course in drift.time_courses(percent / 100.0)
     ]
     found = {"changes": drift.changes, "bayes_factor": drift.bayes_factor, "size": drift.size.as_dict()}
     constant = [

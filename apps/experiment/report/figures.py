@@ -159,7 +159,7 @@ def drift_figure(conditions: Sequence[ConditionResult], unit: str) -> str:
         label = "" if panel_number % COLUMNS else f"difference at {first.percent:g} %{bracket(unit)}"
         dress(axes, "trial of the session", label, title_of(condition, unit))
         axes.set_yscale("log")
-        courses = condition.drift.courses(first.percent / 100.0, first.jnd.probability) if condition.drift else ()
+        courses = condition.drift.time_courses(first.percent / 100.0, first.jnd.probability) if condition.drift else ()
         for number, course in enumerate(courses):
             colour = _COLOURS[number % len(_COLOURS)]
             axes.fill_between(course.times, course.low, course.high, color=colour, alpha=0.16, linewidth=0.0)
