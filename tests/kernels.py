@@ -1,6 +1,7 @@
 """Compile the kernels of sessions before the system tests, so that no session in real time waits for the compiler.
 
-``./run test --all`` runs this module unless these sources have been compiled before. Unit tests compile their own kernels.
+``./run test --all`` runs this module unless these sources have been compiled before. Unit tests compile their own
+kernels.
 """
 
 from __future__ import annotations
