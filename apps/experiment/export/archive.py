@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import os
 import tempfile
 import zipfile
@@ -95,15 +96,18 @@ def archive(
         if len(forms) > 1:
             write_text(folder, "codebook_forms.csv", csv_text(forms))
         write_text(folder, ".bidsignore", _EXTRA)
-        for digest, text in sorted(_designs(sessions).items()):
-            write_text(folder, f"code/experiment-{digest[:12]}.toml", text)
+        for file, text in sorted(_design_files(sessions).items()):
+            write_text(folder, f"code/{file}", text)
     return {"sessions": len(shared), "left_out": len(found) - len(shared), "license": licence, "out": str(out)}
 
 
 def _may_be_shared(session: Session) -> bool:
-    """Return True unless the participant has refused the consent or the publication."""
+    """Return True if there was no consent page, or the participant has agreed to it and to the publication."""
     consent = consent_of(session)
-    return consent is None or (consent.get("agreed") is True and consent.get("sharing", True) is True)
+    if consent is None:
+        page = session.header["design"].get("consent")
+        return not (isinstance(page, dict) and page.get("version"))
+    return consent.get("agreed") is True and consent.get("sharing", True) is True
 
 
 def _redacted(session: Session, with_text: bool) -> Session:
@@ -125,15 +129,16 @@ def _redacted(session: Session, with_text: bool) -> Session:
     return Session(session.place, state, session.rows)
 
 
-def _designs(sessions: Sequence[Session]) -> dict[str, str]:
-    """Return the texts of the experiment files by their SHA-256, as far as the sessions contain them."""
+def _design_files(sessions: Sequence[Session]) -> dict[str, str]:
+    """Return the text of each experiment file and each CSV file of conditions, named after the start of its SHA-256."""
     found: dict[str, str] = {}
     for session in sessions:
-        digest = str(session.header["design_sha256"])
-        if digest in found or not digest.isalnum():
-            continue
         with contextlib.suppress(HapticError, ValueError, LookupError, TypeError, RecursionError):
-            found[digest] = str(parsed(read_small(session.place.sidecar))["design_text"])
+            sidecar = parsed(read_small(session.place.sidecar))
+            for name, entry in (("experiment-{}.toml", "design_text"), ("conditions-{}.csv", "conditions_text")):
+                if entry in sidecar:
+                    text = str(sidecar[entry])
+                    found[name.format(hashlib.sha256(text.encode()).hexdigest()[:12])] = text
     return found
 
 

@@ -2,14 +2,19 @@
 
 import json
 import os
+import shutil
 
 import pytest
 
+from apps.experiment.assignment import AssignmentLog
 from apps.experiment.journal import erasure
 from apps.experiment.journal.erasure import RECORD, erase, find_participant, read_record
 from apps.experiment.journal.folder import reserve_slot
+from apps.experiment.settings import GroupSettings
 from apps.experiment.trial_log import TrialLog
 from haptics.errors import ConfigurationError
+
+GROUPS = GroupSettings(names=["wet", "dry"], blind=True)
 
 
 @pytest.fixture
@@ -19,7 +24,12 @@ def out(tmp_path):
         for session in (1, 2):
             with TrialLog.open(folder, code, "wood", axis="law.force", session=session) as log:
                 log.begin_block()
+            (log.place.folder / "triggers.jsonl").write_text('{"event": "trial", "code": 1}\n')
         reserve_slot(folder, "wood", code)
+        log = AssignmentLog(folder, "wood")
+        log.assign(code, GROUPS, {}, 1)
+        # left by a station that was killed during the assignment
+        shutil.copy(log.folder / f"assignment-{len(log.entries) - 1:04d}", log.folder / f".{code.lower()}")
     return folder
 
 
@@ -34,7 +44,7 @@ def traces(out, code):
 def test_nothing_remains_but_the_record_and_others_are_kept(out):
     others = {path: path.read_bytes() for path in traces(out, "P10") if path.is_file()}
     found = find_participant(out, "P01")
-    assert (len(found.sessions), len(found.reservations), found.mentions) == (2, 1, ())
+    assert (len(found.sessions), len(found.reservations), found.mentions) == (2, 3, ())
     erase(found, "on request")
     assert traces(out, "P01") == []
     assert {path: path.read_bytes() for path in traces(out, "P10") if path.is_file()} == others
@@ -46,13 +56,13 @@ def test_nothing_remains_but_the_record_and_others_are_kept(out):
         find_participant(out, "P01")
 
 
-@pytest.mark.parametrize("stage", ["rename", "rmtree", "unlink"])
+@pytest.mark.parametrize("stage", ["rename", "rmtree", "unlink", "replace"])
 def test_interrupted_erasure_is_completed_by_repetition(stage, out, monkeypatch):
     def killed(*arguments, **options):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        owner = {"rename": os, "rmtree": erasure.shutil, "unlink": erasure.Path}[stage]
+        owner = {"rename": os, "rmtree": erasure.shutil, "unlink": erasure.Path, "replace": os}[stage]
         patch.setattr(owner, stage, killed)
         with pytest.raises(KeyboardInterrupt):
             erase(find_participant(out, "P01"))
