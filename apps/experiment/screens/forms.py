@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,15 @@ _DIGITS = 9
 
 _ONE_COLUMN = 6
 """Largest number of options in one column."""
+
+_NARROW = 20.0
+"""Width of a point, in hundredths of the height, below which every second label is in a lower row."""
+
+_TYPED_SHOWN = 500
+"""Number of typed characters that are shown; the beginning of a longer text is left out."""
+
+_UNBROKEN = re.compile(r"\S{30}")
+"""Part of a long word, after which a line may be broken."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +102,8 @@ def _draw_entry(item: FormItem, brush: Brush, paragraphs: Paragraphs, area: Area
     brush.picture(frame, area.middle, theme.faint)
     inner = Area(area.x + 2 * unit, area.y + 1.5 * unit, area.width - 4 * unit, area.height - 3 * unit)
     if item.kind == "text":
-        paragraphs(f"{item.entry}|", inner, 3.6, theme.text, left=True)
+        shown = item.entry if len(item.entry) <= _TYPED_SHOWN else f"…{item.entry[-_TYPED_SHOWN:]}"
+        paragraphs(_UNBROKEN.sub("\\g<0>\u200b", f"{shown}|"), inner, 3.6, theme.text, left=True)
         return
     label = brush.text(f"{item.entry}|", area.middle, 8 * unit, theme.text)
     fit(label, 8 * unit, inner.width)
@@ -134,11 +145,13 @@ def _draw_options(
 def _draw_points(
     item: FormItem, brush: Brush, paragraphs: Paragraphs, area: Area, unit: float, theme: Theme
 ) -> list[Target]:
-    """Draw the points of a Likert scale in a row, with their labels or those of the ends below."""
+    """Draw the points of a Likert scale in a row, with the labels of the points or of the ends below."""
     width = min(area.width, 24 * unit * item.points)
     left, cell = area.middle[0] - 0.5 * width, width / item.points
     size = round(min(10 * unit, 0.8 * cell))
     y = area.y + area.height - 0.5 * size - unit
+    top, rows = y - 0.5 * size - unit, 1 if cell >= _NARROW * unit else 2
+    row_height, row_width = (top - area.y) / rows, cell - 0.8 * unit if rows == 1 else 1.35 * cell
     targets = []
     for number in range(item.points):
         x, chosen = left + (number + 0.5) * cell, number == item.chosen
@@ -147,11 +160,11 @@ def _draw_points(
         brush.text(str(number + 1), (x, y), 0.42 * size, theme.panel if chosen else theme.text, bold=chosen)
         column = Area(left + number * cell, area.y, cell, area.height)
         if item.labels:
-            below = Area(column.x + 0.4 * unit, area.y, cell - 0.8 * unit, y - 0.5 * size - unit - area.y)
+            below = Area(x - 0.5 * row_width, top - (number % rows + 1) * row_height, row_width, row_height)
             paragraphs(item.labels[number], below, LABEL, theme.text)
         targets.append(Target(column, lambda share, number=number: Picked(number)))  # type: ignore[misc]
     if not item.labels:
-        _draw_ends(item, paragraphs, Area(left, area.y, width, y - 0.5 * size - unit - area.y), theme)
+        _draw_ends(item, paragraphs, Area(left, area.y, width, top - area.y), theme)
     return targets
 
 

@@ -10,7 +10,7 @@ from apps.experiment.screens.messages import Show
 from apps.shared.theme import DARK
 from tests.apps.experiment.screens.shows import INSTRUCTIONS, shows
 
-SIZES = ((1280, 720), (1366, 768), (1024, 768), (2560, 1440))
+SIZES = ((640, 480), (1280, 720), (1366, 768), (1024, 768), (2560, 1440))
 
 
 def main():

@@ -12,6 +12,15 @@ sure, guess.
 
 Move at an even pace, from one side to the other and back, and wait in the small square until the next interval begins.\
 """
+LABELS = (
+    "stimme überhaupt nicht zu",
+    "stimme nicht zu",
+    "stimme eher nicht zu",
+    "unentschieden",
+    "stimme eher zu",
+    "weitgehend einverstanden",
+    "stimme voll und ganz zu",
+)
 GO_ON = Choice("space", "go on")
 DONE = (Choice("return", "done"),)
 TWO = (Choice("1", "first"), Choice("2", "second"))
@@ -30,7 +39,9 @@ def shows():
         "choice": FormItem("choice", question, labels, points=9, chosen=3, hint="keys"),
         "scale": FormItem("analogue", question, points=20, share=0.4, alert="Please give an answer.", **ends),
         "typed number": FormItem("number", question, entry="12", unit="years"),
+        "labelled likert": FormItem("likert", question, LABELS, points=7, hint="keys"),
         "typed text": FormItem("text", question, entry=20 * "some words "),
+        "long typed text": FormItem("text", question, entry=180 * "some words " + 20 * "x"),
         "page": FormItem("page", INSTRUCTIONS),
     }
     forms = {

@@ -167,7 +167,7 @@ def laid_out(screen):
 
 
 def test_texts_are_neither_cut_nor_overlapping(laid_out):
-    assert len(laid_out) == 4 * (len(shows()) + 1)
+    assert len(laid_out) == 5 * (len(shows()) + 1)
     for entry in laid_out:
         window = Area(0, 0, *entry["size"])
         boxes = [Area(*box) for box in entry["boxes"]]
