@@ -185,7 +185,7 @@ def choose_group(
     rng = np.random.default_rng(trial_seed(seed, f"group {stratum}", 1, 0, len(like)))
     shares = dict(zip(groups.names, groups.shares, strict=True))
     if groups.method == "minimisation":
-        return _minimised(groups, shares, earlier, fields, rng), 0, 0
+        return _minimise(groups, shares, earlier, fields, rng), 0, 0
     whole = sum(groups.shares)
     block, size = (like[-1].block, like[-1].size) if like else (0, 0)
     used = Counter(one.group for one in like if one.block == block)
@@ -197,7 +197,7 @@ def choose_group(
     return groups.names[int(rng.choice(len(left), p=left / left.sum()))], block, size
 
 
-def _minimised(
+def _minimise(
     groups: GroupSettings,
     shares: Mapping[str, int],
     earlier: Sequence[Assignment],

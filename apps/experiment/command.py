@@ -349,9 +349,9 @@ def erase(options: argparse.Namespace) -> Answer:
         result["record"] = erase_participant(found, options.reason)
         words += f" erased; recorded in {options.out / RECORD}"
     else:
-        words += " would be erased for ever; nothing was deleted. Add --yes to erase them"
+        words += " would be deleted permanently; nothing has been deleted yet. Add --yes to delete them"
     if found.mentions:
-        words += f"\n{len(found.mentions)} files that contain the code are kept; delete them or make them anew:"
+        words += f"\n{len(found.mentions)} files that contain the code are kept; delete them or create them again:"
         words += "".join(f"\n  {one}" for one in found.mentions[:20])
     return Answer(result, words)
 

@@ -123,20 +123,20 @@ def read_conditions(source: Source, csv_text: str | None = None) -> Conditions:
     if factors is not None and given != []:
         raise source.error(("factors",), "factors: multiply into conditions; leave out either [factors] or conditions.")
     if factors is not None:
-        return _collected(source, *_multiplied(source, factors))
+        return _build_conditions(source, *_cross_levels(source, factors))
     if isinstance(given, str):
         if csv_text is None:
             csv_text = _csv_text(source, given)
-        return _collected(source, *_rows_of_csv(str(source.path.parent / given), csv_text), csv_text)
+        return _build_conditions(source, *_rows_of_csv(str(source.path.parent / given), csv_text), csv_text)
     if not isinstance(given, list) or not given or not all(isinstance(one, dict) for one in given):
         raise source.error(
             ("conditions",),
             "conditions: at least one table [[conditions]] is needed, or a table [factors], or the name of a CSV file.",
         )
-    return _collected(source, given, [Origin((("conditions", number),)) for number in range(len(given))])
+    return _build_conditions(source, given, [Origin((("conditions", number),)) for number in range(len(given))])
 
 
-def _collected(
+def _build_conditions(
     source: Source, tables: list[dict[str, Any]], origins: Sequence[Origin], csv_text: str = ""
 ) -> Conditions:
     """Build the settings of all conditions."""
@@ -158,7 +158,7 @@ def _collected(
 # --- factors ---
 
 
-def _multiplied(source: Source, table: Any) -> tuple[list[dict[str, Any]], list[Origin]]:
+def _cross_levels(source: Source, table: Any) -> tuple[list[dict[str, Any]], list[Origin]]:
     """Return a condition for each combination of levels that is not excluded, and the places of its levels."""
     factors = {name: levels for name, levels in table.items() if name != EXCLUDE}
     if not 1 <= len(factors) <= MOST_FACTORS:
@@ -185,7 +185,7 @@ def _multiplied(source: Source, table: Any) -> tuple[list[dict[str, Any]], list[
             continue
         if len(tables) == MOST_CONDITIONS:
             raise source.error(("factors",), f"factors: multiply into more than {MOST_CONDITIONS} conditions.")
-        tables.append(_combined(source, factors, combination))
+        tables.append(_merge_levels(source, factors, combination))
         origins.append(Origin(tuple(("factors", name, level) for name, level in combination.items())))
     if not tables:
         raise source.error(("factors", EXCLUDE), f"factors.{EXCLUDE}: every combination is excluded.")
@@ -212,7 +212,7 @@ def _exclusions(source: Source, factors: Mapping[str, Any], given: Any) -> list[
     return rules
 
 
-def _combined(source: Source, factors: Mapping[str, Any], combination: Mapping[str, str]) -> dict[str, Any]:
+def _merge_levels(source: Source, factors: Mapping[str, Any], combination: Mapping[str, str]) -> dict[str, Any]:
     """Return the condition of a combination of levels.
 
     Raises

@@ -133,15 +133,10 @@ def export_csv(folder: Path, sessions: Sequence[Session]) -> None:
     write_text(folder, "read.R", script.read_text(encoding="utf-8"))
     answers = [row for session in sessions for row in form_rows(session)]
     if answers:
-        write_text(folder, "forms.csv", _forms_csv(answers))
+        write_text(folder, "forms.csv", csv_of(answers, FORM_COLUMNS))
         write_text(folder, "forms_codebook.csv", csv_text(codebook(sessions)))
         script = resources.files("apps.experiment.export") / "read_forms.R"
         write_text(folder, "read_forms.R", script.read_text(encoding="utf-8"))
-
-
-def _forms_csv(rows: Sequence[Row]) -> str:
-    names = [column.name for column in FORM_COLUMNS]
-    return csv_text([names, *(map(row.get, names) for row in rows)])
 
 
 def export_psignifit(folder: Path, sessions: Sequence[Session]) -> None:
@@ -214,7 +209,7 @@ def export_psych_ds(folder: Path, sessions: Sequence[Session]) -> None:
         write_text(folder, f"data/{file}", csv_of(session.rows, columns))
         if place.stem in forms:
             name = file.removesuffix("_data.csv") + "_content-forms_data.csv"
-            write_text(folder, f"data/{name}", _forms_csv(forms[place.stem]))
+            write_text(folder, f"data/{name}", csv_of(forms[place.stem], FORM_COLUMNS))
 
 
 # --- folder of an export ----------------------------------------------------------------------------------------------

@@ -78,11 +78,6 @@ class FormDialog:
         """The present item."""
         return self._items[self._place]
 
-    @property
-    def place(self) -> int:
-        """Index of the present item."""
-        return self._place
-
     def contents(self) -> dict[str, Any]:
         """Return the contents of the participant's screen (`Show`)."""
         item, value, texts = self.item, self.answers.get(self.item.name), self._texts
@@ -102,16 +97,16 @@ class FormDialog:
         shown = FormItem(
             item.kind,
             item.text,
-            tuple(item.options.values()),
-            count,
-            item.low,
-            item.high,
-            chosen,
-            share,
-            self._entry,
-            item.unit,
-            "   ·   ".join(filter(None, (keys, optional))),
-            self._alert,
+            labels=tuple(item.options.values()),
+            points=count,
+            low=item.low,
+            high=item.high,
+            chosen=chosen,
+            share=share,
+            entry=self._entry,
+            unit=item.unit,
+            hint="   ·   ".join(filter(None, (keys, optional))),
+            alert=self._alert,
         )
         caps = [Choice(NEXT, texts.go_on, texts.key(NEXT))]
         if self._place and not self._entry:

@@ -26,7 +26,7 @@ from haptics.files import open_nonblocking
 RECORD = "erasures.jsonl"
 """Name of the record of erasures."""
 
-_DYING = ".erasing-"
+_DELETED = ".erasing-"
 _LARGEST_RESERVATION, _LARGEST_SEARCHED = 4096, 64_000_000
 _TEXTS = frozenset((".jsonl", ".json", ".tsv", ".csv", ".html", ".md", ".txt", ".toml", ".m3u"))
 
@@ -49,8 +49,6 @@ class Erasure:
         Number and total size of all files to delete.
     mentions : tuple of Path
         Other text files below `out` that contain the code, such as exports and reports. They are not deleted.
-    unfinished : bool
-        Whether an earlier erasure was interrupted.
     """
 
     code: str
@@ -60,7 +58,6 @@ class Erasure:
     files: int
     bytes: int
     mentions: tuple[Path, ...]
-    unfinished: bool
 
     @property
     def folder(self) -> Path:
@@ -84,20 +81,19 @@ def find_participant(out: Path, code: str) -> Erasure:
     word = re.compile(rb"(?<![A-Za-z0-9])" + code.encode() + rb"(?![A-Za-z0-9])")
     reservations, mentions = [], []
     for path in _files(out):
-        if folder in path.parents or path == out / RECORD or path.relative_to(out).parts[0].startswith(_DYING):
+        if folder in path.parents or path == out / RECORD or path.relative_to(out).parts[0].startswith(_DELETED):
             continue
         if _reserves(path, code):
             reservations.append(path)
         elif word.search(str(path.relative_to(out)).encode()) or _mentions(path, word):
             mentions.append(path)
-    left = any(one.name.startswith(_DYING) for one in out.iterdir()) if out.is_dir() else False
-    last = [one for one in read_record(out) if one.get("participant") == code][-1:]
-    unfinished = bool(last) and (last[0].get("state") == "begun")
-    if not own and not folder.is_dir() and not reservations and not unfinished:
+    states = [one.get("state") for one in read_record(out) if one.get("participant") == code]
+    interrupted = states[-1:] == ["begun"]
+    if not folder.is_dir() and not reservations and not interrupted:
         raise ConfigurationError(f"--out {out}: there are no data of {code}; give the folder that was --out.")
     size = sum(os.lstat(path).st_size for path in (*own, *reservations))
     count = len(own) + len(reservations)
-    return Erasure(code, out, sessions, tuple(reservations), count, size, tuple(mentions), unfinished or left)
+    return Erasure(code, out, sessions, tuple(reservations), count, size, tuple(mentions))
 
 
 def erase(found: Erasure, reason: str = "") -> dict[str, Any]:
@@ -118,9 +114,9 @@ def erase(found: Erasure, reason: str = "") -> dict[str, Any]:
                 stack.callback(Lock(session / ".lock").close)
             _append(found.out, {"state": "begun", **facts})
             if found.folder.is_dir():
-                os.rename(found.folder, found.out / f"{_DYING}{secrets.token_hex(8)}")
+                os.rename(found.folder, found.out / f"{_DELETED}{secrets.token_hex(8)}")
                 flush_folder(found.out)
-        for folder in sorted(found.out.glob(f"{_DYING}*")):  # also those of an interrupted erasure
+        for folder in sorted(found.out.glob(f"{_DELETED}*")):  # also of an interrupted erasure
             shutil.rmtree(folder)
         for path in found.reservations:
             if path.name.startswith("assignment-"):

@@ -135,7 +135,7 @@ STIMULUS_COLUMNS: tuple[Column, ...] = (
 """Columns from the recordings. Specified, delivered and felt stimuli are kept separate."""
 
 COLUMNS = (*TRIAL_COLUMNS, *STIMULUS_COLUMNS)
-"""All columns, in order, without those of factors."""
+"""Columns of every table, in order. `columns_of` adds the group and the factors."""
 
 _FACTOR = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _MOST_FACTORS = 20

@@ -205,7 +205,7 @@ class Screens(Followers):
         items : sequence of ItemSettings
             Its items in the order of display.
         answers : dict
-            Answers before an interruption, or those of a simulated observer.
+            Answers before an interruption, or answers of a simulated observer.
         keep : callable
             Function that writes a confirmed answer to the journal.
 

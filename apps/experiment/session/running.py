@@ -106,7 +106,8 @@ def run_session(design: Design, request: Request) -> dict[str, Any]:
     _require_possible(design, request.simulated, request.manner)
     journal, who = begin(design, request)
     with journal:
-        return _run(*in_group(design, journal, who, request.out), request.manner)
+        design, who = in_group(design, journal, who, request.out)
+        return _run(design, journal, who, request.manner)
 
 
 def resume_session(folder: Path, manner: Manner | None = None) -> dict[str, Any]:
@@ -116,7 +117,8 @@ def resume_session(folder: Path, manner: Manner | None = None) -> dict[str, Any]
     with journal:
         _require_possible(design, journal.records[0]["observer"] is not None, manner)
         journal.append("event", name="resumed", torn_bytes=journal.torn)
-        return _run(*in_group(design, journal, who, journal.place.folder.resolve().parents[1]), manner)
+        design, who = in_group(design, journal, who, journal.place.folder.resolve().parents[1])
+        return _run(design, journal, who, manner)
 
 
 def run_sessions(file: Path, requests: Sequence[Request], count: int) -> list[dict[str, Any]]:
@@ -302,8 +304,8 @@ def _assign(design: Design, out: Path, code: str, fields: Mapping[str, str], see
     return AssignmentLog(out, design.experiment.name).assign(code, design.groups, fields, seed)
 
 
-def in_group(design: Design, journal: Journal, who: Participant, out: Path) -> tuple[Design, Journal, Participant]:
-    """Return design, journal and participant with the group of the participant, which is recorded in the journal.
+def in_group(design: Design, journal: Journal, who: Participant, out: Path) -> tuple[Design, Participant]:
+    """Return design and participant for the participant's group, which is recorded in the journal.
 
     The orders of conditions are balanced within a group: the place in the group replaces the slot.
 
@@ -315,7 +317,7 @@ def in_group(design: Design, journal: Journal, who: Participant, out: Path) -> t
         If the assignment cannot be written.
     """
     if not design.groups.names:
-        return design, journal, who
+        return design, who
     event = next((one for one in journal.records if one["record"] == "event" and one["name"] == GROUP), None)
     if event is None:
         header = journal.records[0]
@@ -325,7 +327,7 @@ def in_group(design: Design, journal: Journal, who: Participant, out: Path) -> t
     group, place = event.get("group"), event.get("place")
     if not isinstance(group, str) or group not in design.groups.names or type(place) is not int or place < 0:
         raise RecordingError(f"{journal.place.journal}: the group {str(group)[:40]!r} is not in the experiment.")
-    return design.for_group(group), journal, dataclasses.replace(who, slot=place)
+    return design.for_group(group), dataclasses.replace(who, slot=place)
 
 
 def device_facts(design: Design) -> dict[str, Any]:

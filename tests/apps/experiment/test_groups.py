@@ -101,7 +101,7 @@ def unsynced(monkeypatch):
 
 
 def test_each_block_holds_the_shares(tmp_path, unsynced):
-    """Whole blocks have the exact shares, for each combination of fields, whatever seed a station has."""
+    """Whole blocks have the exact shares, for each combination of fields and any seeds of the stations."""
     groups = GroupSettings(names=["a", "b", "c"], shares=[1, 1, 2], block=[4, 8], fields=["hand"])
     log, chance = AssignmentLog(tmp_path, "e"), random.Random(3)
     for number in range(300):
@@ -261,7 +261,7 @@ def test_session_killed_before_its_assignment_gets_it_on_resumption(tmp_path):
     journal.close()
     for _ in range(2):  # the second time the group is in the journal
         reread, journal, who = reopen(journal.place.folder)
-        grouped, _, who = in_group(reread, journal, who, out)
+        grouped, who = in_group(reread, journal, who, out)
         journal.close()
     assert grouped.group and who.slot == 0
     assert [one["record"] for one in journal.records] == ["header", "event"]

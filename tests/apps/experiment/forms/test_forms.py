@@ -324,7 +324,7 @@ CONSENT = '\n[consent]\nversion = "2"\ndate = "2026-11-01"\ntext = "Information"
 
 
 def attended(design, journal, who, questioner):
-    """Run a session of a person who answers forms by a questioner, and trials like a simulated observer."""
+    """Run a session with a questioner for the forms and a simulated observer for the trials."""
 
     def respondent(sequence):
         return Simulated(make_observer({}, seed=trial_seed(1, "P01", 0, 0, 1)), sequence)
