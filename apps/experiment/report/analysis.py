@@ -256,26 +256,29 @@ def as_json(value: Any) -> Any:
         found |= {"trials": len(value.rows), "detectability": levels}
         del found["drift"]
         if value.drift is not None:
-            found["drift"] = _drift_as_json(value.drift, [one.percent for one in value.differences])
+            found["drift"] = _drift_as_json(value.drift, value.differences)
     return found
 
 
-def _drift_as_json(drift: DriftFit, percents: Sequence[float]) -> dict[str, Any]:
+def _drift_as_json(drift: DriftFit, differences: Sequence[Difference]) -> dict[str, Any]:
     """Return the evidence for a change, its size, and the threshold over the trials."""
     courses = [
         {
-            "percent": percent,
+            "percent": one.percent,
             "session": course.session,
             "trials": course.times.tolist(),
             **{name: getattr(course, name).tolist() for name in ("middle", "low", "high")},
         }
-        for percent in percents
-        for course in drift.time_courses(percent / 100.0)
+        for one in differences
+        for course in drift.time_courses(one.percent / 100.0, one.jnd.probability)
     ]
     found = {"changes": drift.changes, "bayes_factor": drift.bayes_factor, "size": drift.size.as_dict()}
     constant = [
-        {"percent": percent, "average_of_these_sessions": drift.constant.threshold(percent / 100.0).as_dict()}
-        for percent in percents
+        {
+            "percent": one.percent,
+            "average_of_these_sessions": drift.constant.threshold(one.percent / 100.0, one.jnd.probability).as_dict(),
+        }
+        for one in differences
     ]
     return {**found, "constant": constant, "courses": courses}
 

@@ -217,7 +217,7 @@ def group_figure(people: Sequence[PersonResult], group: GroupResult, percent: fl
         if own:
             label = "participants" if number == 0 else None
             panels[0].plot(*zip(*own, strict=True), "-", color=PALE, marker=".", linewidth=0.8, alpha=0.7, label=label)
-    _bars(panels[0], [(reference, one.mean) for reference, one in means], "geometric mean, 95 % interval", 7.0)
+    _bars(panels[0], [(reference, one.mean) for reference, one in means], "geometric mean, ", 7.0)
     at_percent = [one for one in group.conditions if one.percent == percent]
     true = [(one.reference, one.true_weber) for one in at_percent if one.true_weber is not None]
     _diamonds(panels[0], true, "the simulated observers' own, geometric mean")
@@ -238,15 +238,14 @@ def _ground(axes: Axes, references: Sequence[float], percent: float, unit: str) 
         axes.set_xticks([], minor=True)
 
 
-def _bars(
-    axes: Axes, points: Sequence[tuple[float, Estimate]], label: str = "95 % interval", size: float = 6.0
-) -> None:
+def _bars(axes: Axes, points: Sequence[tuple[float, Estimate]], label: str = "", size: float = 6.0) -> None:
     for reference, one in points:
         top = one.high if math.isfinite(one.high) else 3.0 * one.value
         axes.plot([reference] * 2, [100 * one.low, 100 * top], color=BLUE, linewidth=1.8, zorder=4)
         mark = {"": "o", "above": "^", "below": "v"}[one.bound]
         axes.plot(reference, 100 * one.value, mark, color=BLUE, markersize=size, zorder=5)
-    axes.plot([], [], "o-", color=BLUE, markersize=size, label=label)
+    interval = f"{100 * points[0][1].probability:g} % interval"
+    axes.plot([], [], "o-", color=BLUE, markersize=size, label=label + interval)
 
 
 def _diamonds(axes: Axes, true: Sequence[tuple[float, float]], label: str) -> None:

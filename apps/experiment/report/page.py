@@ -221,7 +221,9 @@ _PROPORTIONS = {"detection": 'share of "yes"', "same-different": 'share of "diff
 
 _SIMULATED = f'<p class="simulated">{escape(SIMULATED)}</p>'
 
-_CURVE_LEGEND = "Area of a dot: number of answers. Band and orange bar: 95 % intervals. Orange dot: the difference."
+_CURVE_LEGEND = (
+    "Area of a dot: number of answers. Band: 95 % interval. Orange dot and bar: the difference and its interval."
+)
 
 _TRIGGER_LEGEND = (
     "Delay of the code from the start of its tick until the operating system had accepted it; jitter: standard "
@@ -233,13 +235,11 @@ _TRACK_LEGEND = (
     "difference."
 )
 
-
 _EFFECT_LEGEND = (
     "Geometric means over participants of the ratio of thresholds at two levels of a factor, in conditions with the "
     "same levels of the other factors, with intervals of Student's t on logarithms; between groups, the ratio of "
     "geometric means with intervals of Welch. A ratio of 1 is no effect."
 )
-
 
 _DRIFT_LEGEND = (
     "The difference by trial with its interval, if it changes at all; a colour for each session; dashed: the fitted "
@@ -332,7 +332,7 @@ def _person_page(experiment: Experiment, person: Person, result: PersonResult) -
         figure = magnitude_figure(result.magnitude, estimates_of(person)[0], unit)
         true = next((one["exponent"] for one in result.truth.values()), None)
         cells = ["power law", *number(result.magnitude.exponent), "" if true is None else f"{true:.3g}"]
-        found = _used(["", "exponent", "95 % interval", "true"], [cells])
+        found = _used(["", "exponent", "interval", "true"], [cells])
         parts.append(f"<h2>Magnitude</h2>{found}{_half(figure, 'Power law')}")
     if any(one.settings for one in conditions):
         figure = adjustment_figure(conditions, unit)
@@ -402,7 +402,7 @@ def _differences(experiment: Experiment, person: Person, conditions: list[Condit
         for level, one in condition.detectability.items()
     ]
     if rows:
-        head = ["condition", "level", "d'", "95 % interval", "criterion", "95 % interval"]
+        head = ["condition", "level", "d'", "interval", "criterion", "interval"]
         parts.append(f"<h2>Detectability</h2>{table(head, rows)}")
     tracked = [one for one in fitted if one.procedures]
     if tracked:
@@ -457,7 +457,7 @@ def _used(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _heads(unit: str, percent: str) -> list[str]:
-    differences = [f"difference{bracket(unit)}", "95 % interval", "Weber fraction [%]", "95 % interval"]
+    differences = [f"difference{bracket(unit)}", "interval", "Weber fraction [%]", "interval"]
     return ["condition", percent, *differences]
 
 
@@ -480,7 +480,7 @@ def effect_table(effects: Sequence[Effect]) -> str:
     for one in effects:
         compared = [one.factor, f"{one.second} / {one.first}", f"{one.percent:g} %", quantities[one.quantity]]
         rows.append([*compared, *number(one.ratio), str(one.participants)])
-    return table(["factor", "levels", "correct", "quantity", "ratio", "95 % interval", "participants"], rows)
+    return table(["factor", "levels", "correct", "quantity", "ratio", "interval", "participants"], rows)
 
 
 def fit_table(conditions: Sequence[ConditionResult], unit: str) -> str:
@@ -592,4 +592,4 @@ def catch_table(result: PersonResult) -> str:
     if catches.null:
         phrase = "none at all: second, yes or different"
         rows.append([phrase, f"{catches.null_second} of {catches.null}", *number(catches.preference, 100.0, ".2g")])
-    return table(["", "trials", "share [%]", "95 % interval"], rows) if rows else "<p>There were none.</p>"
+    return table(["", "trials", "share [%]", "interval"], rows) if rows else "<p>There were none.</p>"

@@ -137,17 +137,21 @@ def test_weber_function_is_recovered(weber):
 
 
 def test_change_of_the_threshold_is_analysed_on_request(weber):
-    settings = AnalysisSettings(drift="auto")
-    experiment, people = found_in(weber, drift="auto")
-    (first, *_), plain = people[0].conditions, found_in(weber)[1][0].conditions[0]
+    settings = AnalysisSettings(drift="auto", probability=0.9)
+    experiment, people = found_in(weber, drift="auto", probability=0.9)
+    (first, *_), plain = people[0].conditions, found_in(weber, probability=0.9)[1][0].conditions[0]
     assert "drift" not in as_json(plain)
     told = json.loads(json.dumps(as_json(first)))["drift"]
     assert told["changes"] is (told["bayes_factor"] > 2.0)
     assert [len(one["trials"]) for one in told["courses"]] == [6]
-    assert first.drift.constant.threshold(0.75) == plain.differences[0].jnd
+    assert first.drift.constant.threshold(0.75, 0.9) == plain.differences[0].jnd
+    assert told["constant"][0]["average_of_these_sessions"] == plain.differences[0].jnd.as_dict()
+    assert told["courses"][0]["low"] == first.drift.time_courses(0.75, 0.9)[0].low.tolist()
     page = report(experiment, people, analyse_group(experiment, people, settings), settings)
     assert page.count("<h2>Change within the sessions</h2>") == 3
     assert "averages over fits with and without such a change" in page
+    assert "medians of the posterior with 90 % credible intervals" in page
+    assert page.count(">95 % interval<") == 3  # of the size of the change, in three tables
 
 
 def test_fit_uses_only_counted_trials_and_agrees_with_the_procedure(weber):
