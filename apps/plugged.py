@@ -47,6 +47,13 @@ hardware; its driver reports the problem when it is opened.
 _LIBRARIES = {FORCE_DIMENSION: FORCE_DIMENSION_SDK, TOUCH: OPENHAPTICS}
 """Libraries of makers that the user installs, by backend."""
 
+_FIRST_SESSIONS = {
+    FALCON: " --set device.firmware=FILE   # docs/falcon.md",
+    FORCE_DIMENSION: "   # docs/force_dimension.md",
+    TOUCH: "   # docs/lab_devices.md",
+}
+"""Rest of the command of a first session, by backend."""
+
 _CAN = "CAN interface"
 """Name of a CAN interface in the survey. Its ``identity`` is the interface name."""
 
@@ -240,15 +247,12 @@ def _board(one: Plugged) -> Found:
         missing = (lacking,)
     else:
         missing = ()
-    running = ""
     if one.identity in ODRIVES:
         running = _RUNNING_ARM.format(program(), "")
-    elif one.family.backend == FALCON:
-        running = f"{program()} run --device {FALCON} --model C --set device.firmware=FILE   # docs/falcon.md"
-    elif one.family.backend == FORCE_DIMENSION:
-        running = f"{program()} run --device {FORCE_DIMENSION} --model C   # docs/force_dimension.md"
-    elif one.family.backend == TOUCH:
-        running = f"{program()} run --device {TOUCH} --model C   # docs/lab_devices.md"
+    elif one.family.backend in _FIRST_SESSIONS:
+        running = f"{program()} run --device {one.family.backend} --model C{_FIRST_SESSIONS[one.family.backend]}"
+    else:
+        running = ""
     return Found(
         one.family.backend,
         one.family.title,

@@ -34,13 +34,14 @@ def c_type(declared, names):
     return f"{c_type(declared._type_, names)} *"
 
 
-def program(header, symbols, names=None):
+def program(header, symbols, names=None, fields=None):
     """Return a program whose compilation fails unless all `symbols` have the types of the `header`.
 
-    `names` has the C names of structures and of types of functions. Sizes and offsets of structures are checked too.
+    `names` has the C names of structures and of types of functions, `fields` those of fields that differ. Sizes and
+    offsets of structures are checked too; ``const`` is not, because ctypes has none.
     """
-    names = names or {}
-    lines = ["#include <limits.h>", "#include <stddef.h>", f'#include "{header}"']
+    names, fields = names or {}, fields or {}
+    lines = ["#include <limits.h>", "#include <stddef.h>", "#define const", f'#include "{header}"']
     lines.append('_Static_assert(CHAR_MIN < 0, "char is not signed here");')
     for name, (result, arguments) in symbols.items():
         types = ", ".join(c_type(one, names) for one in arguments) or "void"
@@ -55,7 +56,7 @@ def program(header, symbols, names=None):
         lines.append(f'_Static_assert(sizeof({name}) == {ctypes.sizeof(structure)}, "size of {name}");')
         for field, *_ in structure._fields_:
             offset = getattr(structure, field).offset
-            lines.append(f'_Static_assert(offsetof({name}, {field}) == {offset}, "{name}.{field}");')
+            lines.append(f'_Static_assert(offsetof({name}, {fields.get(field, field)}) == {offset}, "{name}.{field}");')
     return "\n".join([*lines, "int main(void) { return 0; }", ""])
 
 

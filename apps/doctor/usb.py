@@ -21,10 +21,10 @@ from apps.doctor.software import install_line
 from devices.arm import ODRIVES, OPTOFORCE
 from devices.common.bus import GROUP, RULES_FILE, Node, device_rules, libusb_backend, printable
 from devices.falcon.wire import IDENTITY as FALCON
-from devices.forcedimension.library import USB_IDS
+from devices.forcedimension.library import IDENTITIES as OMEGAS
 from devices.joystick.families import FAMILIES as STICKS
 from devices.pantograph.mechanisms import IDENTITIES as HAPI_BOARDS
-from devices.touch import IDENTITIES as TOUCHES
+from devices.touch.hdapi import IDENTITIES as TOUCHES
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ FAMILIES = (
     Family("touch", "3D Systems Touch on USB", "touch", TOUCHES, (Node.TTY, Node.HIDRAW)),
     Family("falcon", "Novint Falcon", "falcon", (FALCON,), (Node.USB,)),
     Family("odrive", "ODrive 3 motor stage", "arm", ODRIVES, (Node.USB, Node.TTY)),
-    Family("force-dimension", "Force Dimension omega, delta, sigma or lambda", "forcedimension", USB_IDS, (Node.USB,)),
+    Family("force-dimension", "Force Dimension omega, delta, sigma or lambda", "forcedimension", OMEGAS, (Node.USB,)),
     Family("optoforce", "OptoForce / OnRobot force sensor", "arm", OPTOFORCE, _SERIAL),
 )
 

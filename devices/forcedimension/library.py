@@ -24,7 +24,7 @@ LIBRARY = VendorLibrary(
 )
 """The library; ``libdhd`` lacks the functions ``drd``, which is then reported."""
 
-USB_IDS = ("1451:0301", "1451:0402", "1451:0403", "1451:040c")
+IDENTITIES = ("1451:0301", "1451:0402", "1451:0403", "1451:040c")
 """Known USB identities, from udev rules of users; the maker's vendor number is 1451."""
 
 _ID = c_byte  # the maker's ``char ID``

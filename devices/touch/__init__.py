@@ -13,8 +13,5 @@ opens a device once. This could not be tested: the driver has run with emulated 
 - `hdapi`: declarations of the library for ctypes, and its error messages.
 - `callback`: the compiled callback.
 - `link`: scheduler, opening, calibration, and the end.
-- `kernels`, `device`: computation per tick; settings and the device driver.
+- `device`: settings, computation per tick, and the device driver.
 """
-
-IDENTITIES = ("2988:0302", "0301:2988")
-"""USB identities of a Touch and of a Touch Stylus, as users report them; others are on Ethernet or FireWire."""

@@ -11,13 +11,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from devices.common.plane import Plane, PlaneDriver, PlaneSettings
+from devices.common.kernels import accept, begin_sample, copy_sample, send_command
+from devices.common.plane import (
+    Plane,
+    PlaneDriver,
+    PlaneSettings,
+    estimate_in_plane,
+    place_in_plane,
+    plane_fields,
+    spread_force,
+)
 from devices.common.settings import Workspace
+from devices.touch.callback import COMMAND_SIZE, SAMPLE_SIZE
 from devices.touch.hdapi import NAME, OPENHAPTICS, PROTOTYPES
-from devices.touch.kernels import CHANNELS, STALLED, TOUCH, give_touch, take_touch
 from devices.touch.link import TouchLink, library_of
 from haptics.clock import Clock, instruct, pause
+from haptics.device import Channel
 from haptics.errors import DeviceFault, DeviceOpenError
+from haptics.jit import kernel
 from haptics.settings import bounded, choice, documented, flag, string
 
 MODELS = {"touch": (0.08, 0.06, 0.035), "touch-x": (0.08, 0.06, 0.06)}
@@ -84,6 +95,47 @@ class TouchSettings(PlaneSettings):
     def identity(self) -> str:
         """Identity of the device for messages."""
         return self.configuration or "the default device"
+
+
+# --- per tick ---------------------------------------------------------------------------------------------------------
+
+TOUCH = np.dtype([*plane_fields(SAMPLE_SIZE, COMMAND_SIZE), ("frame_timeout", "<f8")])
+"""State of the device in one record."""
+
+STALLED = 3
+"""Value of ``fault``: no frame for ``frame_timeout``."""
+
+CHANNELS: tuple[Channel, ...] = (("motor_temperature", "1", 1),)
+"""Recorded channel, after the common ones of devices in a plane.
+
+The manufacturer's prediction for the warmest motor, from 0 (cold) to 1.
+"""
+
+
+@kernel
+def take_touch(s: Any, now: float, elapsed: float) -> None:
+    """Read the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
+    if not begin_sample(s, now, elapsed):
+        return
+    if copy_sample(s):
+        place_in_plane(s, 1)
+        s.buttons = int(s.sample[4])
+        if s.instant - s.sample[0] > s.frame_timeout:
+            s.fault = STALLED
+            return
+    estimate_in_plane(s)
+    s.channels[2] = s.sample[5]
+
+
+@kernel
+def give_touch(s: Any, x: float, y: float) -> None:
+    """Publish the force [N]: the force in the plane, and the force that holds the third axis."""
+    if accept(s, x, y):
+        spread_force(s)
+        send_command(s)
+
+
+# --- driver -----------------------------------------------------------------------------------------------------------
 
 
 class Touch(PlaneDriver):
@@ -153,16 +205,18 @@ class Touch(PlaneDriver):
         """
         own, plane = self.settings, Plane.of(self.settings)
         room = np.array((*self.spec.workspace_max, np.abs(plane.axes[2]) @ MODELS[own.model]))
-        latest, told = time.monotonic() + own.patience, False
+        latest, instructed = time.monotonic() + own.patience, False
         while (np.abs(plane.axes @ (link.samples.read()[1:4] - plane.middle)) > room).any():
+            if words := link.failure_words():
+                raise DeviceOpenError(f"{NAME}: {words}.")
             if time.monotonic() > latest:
                 raise DeviceOpenError(
                     f"{NAME}: the stylus was not moved into the workspace within device.patience = {own.patience:g} s: "
                     "hold it in the middle of the workspace."
                 )
-            if not told:
+            if not instructed:
                 instruct("move the stylus to the middle of the workspace.")
-                told = True
+                instructed = True
             pause(_SLICE)
         instruct("")
 

@@ -25,6 +25,9 @@ OPENHAPTICS = VendorLibrary(
 )
 """The manufacturer's library."""
 
+IDENTITIES = ("2988:0302", "0301:2988")
+"""USB identities of a Touch and of a Touch Stylus, as users report them; others are on Ethernet or FireWire."""
+
 # --- types ------------------------------------------------------------------------------------------------------------
 
 HHD = ctypes.c_uint
@@ -136,7 +139,6 @@ _UINT, _DOUBLES, _INTS = ctypes.c_uint, ctypes.POINTER(ctypes.c_double), ctypes.
 PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "hdInitDevice": (HHD, (ctypes.c_char_p,)),
     "hdDisableDevice": (None, (HHD,)),
-    "hdMakeCurrentDevice": (None, (HHD,)),
     "hdBeginFrame": (None, (HHD,)),
     "hdEndFrame": (None, (HHD,)),
     "hdGetError": (ErrorInfo, ()),

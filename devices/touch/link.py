@@ -313,21 +313,21 @@ class TouchLink(Link):
         DeviceOpenError
             If it is not calibrated within `patience` [s].
         """
-        style = next((one for one in _MANUAL if self.facts["calibration_style"] & one), Style.INKWELL)
-        latest, told = time.monotonic() + patience, False
+        style = next((known for known in _MANUAL if self.facts["calibration_style"] & known), Style.INKWELL)
+        latest, instructed = time.monotonic() + patience, False
         while (state := self.request(CHECK)) != Calibration.OK:
             if words := self.failure_words():
                 raise DeviceOpenError(f"{NAME}: the calibration failed: {words}.")
             if time.monotonic() > latest:
                 raise DeviceOpenError(
-                    f"{NAME}: the device is not calibrated, so that its positions are wrong; within device.patience = "
-                    f"{patience:g} s nobody did this: {_MANUAL[style]}."
+                    f"{NAME}: the device was not calibrated within device.patience = {patience:g} s, so that its "
+                    f"positions are wrong: {_MANUAL[style]}."
                 )
             if state == Calibration.NEEDS_UPDATE:
                 self.request(UPDATE, style)
-            elif not told:
+            elif not instructed:
                 instruct(f"{_MANUAL[style]}.")
-                told = True
+                instructed = True
             pause(_SLICE)
 
     def switch_on(self) -> None:

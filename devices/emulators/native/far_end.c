@@ -215,6 +215,7 @@ static void fill(const struct device *d, struct state *state, uint64_t faults, d
     state->faults = faults;
     state->time = now;
     memcpy(state->weight, d->weight, sizeof state->weight);
+    state->most_force = d->most_force;
     in_space(d, (const double *)d->place, d->height, state->position);
     for (int i = 0; i < 3; i++) {
         double place = state->position[i] + d->middle[i] + (d->homed ? 0.0 : d->astray[i]);

@@ -34,6 +34,7 @@ struct state {
     double time;     /* of the sample [s] */
     double position[3]; /* along the device's axes [m] */
     double weight[3];   /* of the moving parts [N] */
+    double most_force;  /* of the motors [N] */
 };
 
 static inline double monotonic(void)

@@ -16,7 +16,6 @@
 #define MOST_DEVICES 8
 #define STATUS_COUNT 17
 #define TIME_GUARD 200e-6  /* default period [s] */
-#define MOTOR_FORCE 12.0   /* of the motors [N] */
 #define WATCHDOG_UNIT 125e-6
 #define HISTORY 256
 #define HOMING 200000000   /* duration of the initialisation [ns] */
@@ -335,9 +334,10 @@ int dhdSetForce(double x, double y, double z, char id)
             force[i] = scale * force[i] - (d->gravity ? d->link.state.weight[i] : 0.0);
         size = sqrt(force[0] * force[0] + force[1] * force[1] + force[2] * force[2]);
         uint64_t faults = d->link.state.faults;
-        const bool saturated = size > MOTOR_FORCE || has_fault(faults, FAULT_SATURATED);
+        const double most = d->link.state.most_force;
+        const bool saturated = size > most || has_fault(faults, FAULT_SATURATED);
         for (int i = 0; i < 3 && saturated; i++)
-            force[i] *= size > MOTOR_FORCE ? MOTOR_FORCE / size : 0.5;
+            force[i] *= size > most ? most / size : 0.5;
         memcpy(d->force, force, sizeof force);
         if (has_fault(faults, FAULT_FORCE_ERROR)) {
             result = result_of(link_read(&d->link));

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 from devices.emulators.native.far_end import Body, FarEnd, devices_of
+from tests.devices.inverse3.services import holding
 
 
 class Devices:
@@ -36,12 +37,6 @@ def served(maker, *bodies, faults=()):
             os.close(until)
 
 
-def holding(point=(0.0, 0.0)):
-    """Return a hand that holds on to one point."""
-    return {"name": "minimum-jerk", "points": [list(point)] * 2, "rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0,
-            "tremor": 0.0}  # fmt: skip
-
-
 def resting(point=(0.0, 0.0), name="1", **changes):
     """Return a device whose hand holds on to one point."""
-    return Body(name, hand=holding(point), **changes)
+    return Body(name, **{"hand": holding(point), **changes})

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not (compiler.find_compiler() and COMPILED), rea
 
 READ, FORCE, SET = range(3)
 FORCES, BRAKES, WATCHDOG, SPEED_LIMIT, HOMED = range(5)
-STATE = struct.Struct("=6iQ7d")
+STATE = struct.Struct("=6iQ8d")
 
 
 class Host:
@@ -48,7 +48,7 @@ class Host:
             raise EOFError
         (self.busy, self.cause, self.forces_on, self.braking, self.homed, self.buttons, self.faults, self.time,
          *numbers) = STATE.unpack(data)  # fmt: skip
-        self.position, self.weight = np.array(numbers[:3]), np.array(numbers[3:])
+        self.position, self.weight = np.array(numbers[:3]), np.array(numbers[3:6])
 
     def arm(self, watchdog=0.0):
         self.transfer(SET, WATCHDOG, watchdog)

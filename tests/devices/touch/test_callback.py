@@ -58,7 +58,7 @@ def compiled(tmp_path_factory):
 
 @pytest.fixture
 def library(compiled, tmp_path):
-    (tmp_path / "own.so").write_bytes(compiled.read_bytes())  # with a state of its own
+    (tmp_path / "own.so").write_bytes(compiled.read_bytes())  # the loader shares the state of one file
     return ctypes.CDLL(str(tmp_path / "own.so"))
 
 

@@ -172,6 +172,14 @@ def test_watchdog_of_the_device_ends_a_run_whose_calls_take_too_long(far_end, fa
     assert is_safe(far)
 
 
+def test_motors_of_a_large_device_have_its_largest_force():
+    body = resting(name="2", kind=63, axes=AXES.ravel(), weight=(0.0, 0.0, 0.0), most_force=20.0)
+    with served(MAKER, body) as found, driver(found, kind="delta", max_force=16.0, serial="2") as device:
+        exercise(device, 0.05, (15.0, 0.0))
+        assert AXES[0] @ found.far().log()[-1]["applied"] == 15.0
+        assert device.read().channels[5] == 0, "no force was saturated"
+
+
 @pytest.mark.filterwarnings("ignore:forcedimension. the device moves by itself:RuntimeWarning")
 def test_cold_device_is_initialised_on_request(monkeypatch):
     monkeypatch.setattr("devices.forcedimension.device.WARNING_TIME", 0.0)

@@ -16,7 +16,8 @@ from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from haptics.records import Status
 from haptics.servo.kernels import AVAILABLE
 from tests.contract import DeviceContract
-from tests.devices.touch.rigs import body, exercise, serving, wait_until
+from tests.devices.inverse3.services import exercise, wait_until
+from tests.devices.touch.rigs import body, serving
 from tests.processes import ROOT
 
 pytestmark = [
@@ -134,7 +135,7 @@ def test_command_expires_in_the_callback(rig, far):
 
 
 @pytest.mark.parametrize(("fault", "kind", "words"), [
-    ("no-inkwell", DeviceOpenError, "not calibrated, .*device.patience = 0.1 s nobody did this: put the stylus into"),
+    ("no-inkwell", DeviceOpenError, "not calibrated within device.patience = 0.1 s, .*: put the stylus into"),
     ("no-licence", DeviceOpenError, "the device 'left' was not opened: the OpenHaptics licence is missing"),
     ("wrong-port", DeviceNotFoundError, "another port or adapter than the device's: run the maker's set-up program"),
     ("comm-error", DeviceOpenError, "the communication failed: check the cable"),
@@ -182,6 +183,10 @@ def test_person_is_instructed_to_calibrate_and_to_return():
         far.state["height"] = -0.08
         with pytest.raises(DeviceOpenError, match=r"was not moved into the workspace within device.patience = 0\.1 s"):
             rig.driver(patience=0.1).open()
+        far.state["height"] = -0.08
+        with instructed_by(lambda words: far.set("comm-error") if "middle" in words else None):
+            with pytest.raises(DeviceOpenError, match="touch: the communication failed: check the cable"):
+                rig.driver().open()
 
 
 def test_encoders_that_cannot_be_reset_are_said_and_the_device_is_released(rig):
@@ -268,8 +273,8 @@ def test_fault_that_passes_does_not_end_the_run(rig, far, fault):
 
 PROGRAM = """
 import sys, time, numpy as np
-from tests.devices.touch.rigs import Rig
-device = Rig(sys.argv[1]).driver(configuration="left")
+import devices
+device = devices.create_device("touch", {"library": sys.argv[1], "configuration": "left"})
 device.open()
 print("open", flush=True)
 while True:
