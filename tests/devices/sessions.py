@@ -1,0 +1,178 @@
+"""Sessions with emulated devices in a plane, and the tables of their figures: sample age, force, drift, lost processes.
+
+The modules ``tests.devices.*.figures`` print them. The figures are of this machine, emulation included.
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from devices.emulators.native.far_end import FarEnd
+from haptics.recording.recording import Recording
+from haptics.recording.replay import verify
+from haptics.records import UNUSABLE, Status
+from tests.devices.arm.figures import busy
+from tests.processes import ROOT, RUN, spawned_by, until, written
+
+# Force of the friction law [N], and of the hand that pushes a held handle along each axis.
+FORCE, PUSH = 2.0, 1.0
+
+STROKES = ("hand.tremor=0", "hand.speed=0.1", "hand.rest=0", "hand.stiffness=1000")
+HELD = ("hand.name=scripted-force", f"hand.script=[[0,0,0],[0.5,{PUSH},{PUSH / 2}],[9999,{PUSH},{PUSH / 2}]]")
+
+# Ticks in which a pushed handle comes to rest.
+SETTLING = 2000
+
+# Flags of ticks whose force was not changed.
+LATE = int(Status.STARTED_LATE | Status.ENDED_LATE | Status.AFTER_SKIP)
+
+# Length of the sessions in which the handle is held or loaded [s].
+SHORT = 10.0
+
+# Sessions per row, until one ends without a fault: a busy machine may stop the emulator.
+ATTEMPTS = 3
+
+HEAD = (
+    "device", "model", "class", "another process", "sample age: median, 99 %", "skipped, lost",
+    "force while it slides: median, deviation", "height: median, largest", "mismatches", "fit", "drift while held",
+    "faults before",
+)  # fmt: skip
+
+
+def session(folder, device, model, scheduling, seconds, *settings):
+    """Run a session with `FORCE` of friction, again if a fault ends it; return its answer, recording and the faults."""
+    texts = (f"law.force={FORCE}", f"servo.scheduling={scheduling}", *settings)
+    words = [word for text in texts for word in ("--set", text)]
+    how = ("--duration", f"{seconds:g}", "--headless", "--device", device, "--model", model)
+    for faults in range(ATTEMPTS):
+        command = [sys.executable, *RUN, *how, *words, "--record", str(Path(folder) / str(faults))]
+        answer = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout)
+        if "error" not in answer:
+            return answer, Recording(Path(answer["recording"])), faults
+        sys.stderr.write(f"{answer['error']}\n")
+    return answer, Recording(Path(answer["recording"])), ATTEMPTS
+
+
+def undisturbed(rows):
+    """Return a mask of the rows after the fade-in in which the force of the element reached the device."""
+    return (rows["status"] & LATE == rows["status"]) & (rows["permission"] == 0) & (rows["time"] > 2.0)
+
+
+def sliding(rows):
+    """Return the median and the standard deviation of the commanded force while the handle slides evenly [N]."""
+    slides = undisturbed(rows) & (rows["sticking"] == 0) & (np.hypot(*rows["velocity"].T) > 0.03)
+    force = np.hypot(*rows["command"][slides].T)
+    return (float(np.median(force)), float(force.std())) if len(force) else (np.nan, np.nan)
+
+
+def drift(rows):
+    """Return how far a handle that friction holds moves in the longest time without safe output [m].
+
+    Without usable samples there is no force, and the hand pushes the handle. Afterwards it swings for some time. The
+    result is NaN if less than a second remains.
+    """
+    usable = (rows["status"] & UNUSABLE == 0) & (rows["time"] > 2.0)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], usable, [0]]).astype(int))).reshape(-1, 2)
+    first, last = edges[int(np.argmax(np.diff(edges, axis=1)))] if len(edges) else (0, 0)
+    place = rows["position"][first + SETTLING : last]
+    moved = place[-500:].mean(axis=0) - place[:500].mean(axis=0) if len(place) > 1000 else np.full(2, np.nan)
+    return float(np.hypot(*moved))
+
+
+def strokes(device, seconds, settings, count):
+    """Yield the rows of a table with `HEAD`: models C and B, both classes, with and without another busy process.
+
+    Parameters
+    ----------
+    device : str
+        Name of the device.
+    seconds : float
+        Duration of the sessions with strokes [s].
+    settings : sequence of str
+        Settings of both sessions of a row: strokes, and a held handle.
+    count : float
+        Smallest step of the position [m].
+    """
+    for loaded, model, scheduling in itertools.product((False, True), "CB", ("fifo", "other")):
+        with tempfile.TemporaryDirectory() as folder, busy() if loaded else contextlib.nullcontext():
+            slides = session(Path(folder) / "slides", device, model, scheduling, seconds, *settings, *STROKES)
+            _, held, again = session(Path(folder) / "held", device, model, scheduling, SHORT, *settings, *HELD)
+            answer, recording, faults = slides
+            age, (force, spread) = answer["sample_age_us"], sliding(recording.rows)
+            moved = drift(held.rows)
+            yield (
+                device, model, "FIFO" if scheduling == "fifo" else "ordinary", "one" if loaded else "none",
+                f"{age['p50'] / 1e3:.2f}, {age['p99'] / 1e3:.2f} ms",
+                f"{answer['skipped']} of {answer['ticks']}, {answer['lost_ticks']}",
+                f"{force:.3f}, {spread:.3f} N", height(recording.rows), verify(recording).mismatches,
+                "yes" if answer["fit"] else "no", f"{1e6 * moved:.1f} um = {moved / count:.2f} counts", faults + again,
+            )  # fmt: skip
+
+
+def height(rows):
+    """Return the median and the largest distance from the plane as a text."""
+    if "channel_height" not in rows.dtype.names or not undisturbed(rows).any():
+        return "-"
+    distance = 1e3 * np.abs(rows["channel_height"][undisturbed(rows)])
+    return f"{np.median(distance):.2f}, {distance.max():.2f} mm"
+
+
+LOST_HEAD = ("process", "signal", "zero force after", "cause of the switch-off")
+
+
+def lost(device, maker, served, *settings):
+    """Yield the rows of a table with `LOST_HEAD`, by the record of the emulated device.
+
+    Parameters
+    ----------
+    device : str
+        Name of the device.
+    maker : devices.emulators.native.far_end.Maker
+        Maker of its library.
+    served : callable
+        Returns a context with the path of the library of a device whose hand strokes.
+    *settings : str
+        Settings of the session.
+    """
+    for process, number in itertools.product(("application", "servo"), (signal.SIGKILL, signal.SIGSTOP)):
+        with served() as library, tempfile.TemporaryDirectory() as name:
+            far = FarEnd(library, maker)
+            texts = (f"device.library={library}", f"law.force={FORCE}", *settings)
+            words = [word for text in texts for word in ("--set", text)]
+            where = ("--headless", "--duration", "60", "--record", str(Path(name) / "recordings"))
+            with written(Path(name), *RUN, "--device", device, "--model", "C", *words, *where) as application:
+                until(lambda far=far: _pushes(far.log()), "the device has no force")
+                pid = application.pid if process == "application" else spawned_by(application.pid)[0]
+                instant = time.monotonic()
+                os.kill(pid, number)
+                until(lambda far=far: not far.log()[-1]["applied"].any(), "the force remains", every=0.005)
+                rows, cause = far.log(), int(far.state["cause"])
+                after = rows["time"][np.flatnonzero(rows["applied"].any(axis=1))[-1] + 1] - instant
+                application.kill()
+        yield process, number.name, f"{1e3 * after:.1f} ms", cause or "-"
+
+
+def _pushes(rows):
+    return len(rows) > 500 and bool((np.linalg.norm(rows["applied"][-100:], axis=1) > 0.5).all())
+
+
+def write_start(seconds):
+    """Write the conditions of the tables."""
+    sys.stdout.write(f"{seconds:g} s each, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the start\n")
+
+
+def write_table(head, rows):
+    """Write a table, each row when its sessions have ended."""
+    sys.stdout.write(f"\n| {' | '.join(head)} |\n{'|---' * len(head)}|\n")
+    for row in rows:
+        sys.stdout.write(f"| {' | '.join(map(str, row))} |\n")
+        sys.stdout.flush()
