@@ -14,6 +14,7 @@ from devices.arm.motors.settings import CAN, DriveGains
 from devices.emulated.settings import EmulationSettings, too_busy
 from devices.emulators import child
 from devices.emulators.arm import gains_for
+from devices.emulators.loop import LINGER
 from devices.emulators.odrive import packets
 from devices.emulators.odrive.remote import RemotePort
 from devices.emulators.optoforce import SENSITIVITY
@@ -113,7 +114,7 @@ class EmulatedArm(Arm):
 
     def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
         own = self.settings
-        farewell = packets.LINGER + child.FAREWELL
+        farewell = LINGER + child.FAREWELL
         words = resources.enter_context(child.spawn("devices.emulators.arm", own.emulation, "arm", farewell))
         address, _, located = words.partition(" ")
         self._emulator = RemoteBackend(address)

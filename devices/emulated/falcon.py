@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from devices.common.plane import Plane
 from devices.emulated.settings import EmulationSettings, too_busy
 from devices.emulators import child, falcon_guardian
-from devices.emulators.falcon import LINGER
 from devices.emulators.handle import SAG
+from devices.emulators.loop import LINGER
 from devices.emulators.usb_remote import RemoteBackend
 from devices.emulators.wire_faults import FALCON_FAULTS
 from devices.falcon import guardian, wire

@@ -12,29 +12,24 @@ processor.
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
-import json
 import math
-import os
 import random
 import socket
 import struct
-import sys
 import tempfile
 import threading
-import time as system_time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from pathlib import Path
 from typing import Any
 
 from devices.common.usb_queue import Done
 from devices.emulators import usb_bus as bus
 from devices.emulators.handle import SUBSTEP, HandleInSpace, Space
-from devices.emulators.loop import LONGEST_WAIT, Loop
+from devices.emulators.loop import Loop
 from devices.emulators.usb_server import BusServer
 from devices.emulators.wire_faults import FALCON_FAULTS, WireFaults
-from haptics.files import replace_owned
 
 # --- mechanism --------------------------------------------------------------------------------------------------------
 
@@ -486,7 +481,7 @@ class DirectQueue:
         except TimeoutError:
             return None
         except OSError as error:
-            return None if error.errno == 110 else Done(False, error.errno or 5, b"")
+            return None if error.errno == errno.ETIMEDOUT else Done(False, error.errno or errno.EIO, b"")
 
     def close(self) -> None:
         """There is nothing to be sent."""
@@ -503,9 +498,6 @@ class EmulatedFalconBackend(bus.BulkBackend):
 
 
 # --- process ----------------------------------------------------------------------------------------------------------
-
-LINGER = 1.5
-"""Maximum time for which the Falcon continues after the end of its input while a motor is on [s]."""
 
 
 @contextlib.contextmanager
@@ -524,29 +516,5 @@ def emulator(table: dict[str, Any]) -> Iterator[tuple[str, Callable[[], None]]]:
         listener = ends.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
         listener.bind(address)
         listener.listen()
-        BusServer(EmulatedFalconBackend(falcon), loop, listener, falcon.observe)
-        latest, next_advance = math.inf, 0.0
-
-        def listen() -> None:
-            nonlocal latest
-            if not os.read(sys.stdin.fileno(), 4096):
-                latest = system_time.monotonic() + LINGER
-                del loop.files[sys.stdin]
-
-        def over() -> bool:
-            """Return True after the end of the input and of all forces; advance the time at intervals."""
-            nonlocal next_advance
-            now = system_time.monotonic()
-            if now >= next_advance:
-                next_advance = now + LONGEST_WAIT
-                falcon.catch_up()
-            return math.isfinite(latest) and (now > latest or not any(falcon.processor.motors))
-
-        loop.files[sys.stdin] = listen
-
-        def serve() -> None:
-            loop.run(over)
-            if log:
-                replace_owned(Path(log), json.dumps(falcon.observe()).encode(), b"{")
-
-        yield address, serve
+        server = BusServer(EmulatedFalconBackend(falcon), loop, listener, falcon.observe)
+        yield address, lambda: server.run(lambda: any(falcon.processor.motors), log)

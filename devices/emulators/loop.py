@@ -18,6 +18,9 @@ from typing import Any, Self
 LONGEST_WAIT = 0.01
 """Maximum waiting time [s], so that the time of the emulated device does not lag far behind."""
 
+LINGER = 1.5
+"""Maximum time for which an emulated USB device continues after the end of its input while a motor is on [s]."""
+
 STALL = 5e-3
 """Time without execution from which a loop counts as starved [s]."""
 

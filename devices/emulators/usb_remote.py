@@ -195,7 +195,7 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
         return fill(buff, self._receive(self._send(request)))
 
     def queues_of(self, device: Any) -> Callable[[int, int, int], RemoteQueue]:
-        """Return a function that makes queues of an open device (`devices.arm.motors.usb.open_drive`)."""
+        """Return a function that makes queues of an open device."""
         return functools.partial(RemoteQueue, self._address, device._ctx.handle)
 
     def ctrl_transfer(

@@ -11,16 +11,20 @@ from __future__ import annotations
 import errno
 import json
 import math
+import os
 import socket
 import struct
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import Any
 
 from devices.emulators import usb_packets as packets
-from devices.emulators.loop import Loop
+from devices.emulators.loop import LINGER, LONGEST_WAIT, Loop
 from devices.emulators.usb_bus import BulkBackend, Device, Handle, fail
+from haptics.files import replace_owned
 
 MOST_REQUESTS = 64
 """Maximum number of waiting requests."""
@@ -134,7 +138,7 @@ class BusServer:
 
     Parameters
     ----------
-    backend : EmulatedOdriveBackend
+    backend : BulkBackend
         The bus.
     loop : Loop
         The event loop.
@@ -148,7 +152,7 @@ class BusServer:
         self, backend: BulkBackend, loop: Loop, listener: socket.socket, observe: Callable[[], dict[str, Any]]
     ) -> None:
         self.backend = backend
-        self._loop = loop
+        self._loop, self._observe = loop, observe
         self._connections: list[Connection] = []
         self._devices: dict[int, Device] = {}
         self._handles: dict[int, dict[int, Handle]] = {}
@@ -167,6 +171,40 @@ class BusServer:
         loop.sources.append(
             (lambda now: min((each.until for each in self._connections), default=math.inf) - now, self._serve)
         )
+
+    def run(self, driven: Callable[[], bool], log: str = "") -> None:
+        """Serve until standard input has ended and no motor is on, at most `LINGER` longer; then log the final state.
+
+        This allows tests of watchdogs and guardians after the driver has died.
+
+        Parameters
+        ----------
+        driven : callable
+            Returns True while a motor is on.
+        log : str
+            File for the true state of the device at the end; empty for none.
+        """
+        latest, next_advance = math.inf, 0.0
+
+        def listen() -> None:
+            nonlocal latest
+            if not os.read(sys.stdin.fileno(), 4096):
+                latest = time.monotonic() + LINGER
+                del self._loop.files[sys.stdin]
+
+        def done() -> bool:
+            """Advance the time of the device at intervals; return True at the end."""
+            nonlocal next_advance
+            now = time.monotonic()
+            if now >= next_advance:
+                next_advance = now + LONGEST_WAIT
+                self.backend.units[0].catch_up()
+            return math.isfinite(latest) and (now > latest or not driven())
+
+        self._loop.files[sys.stdin] = listen
+        self._loop.run(done)
+        if log:
+            replace_owned(Path(log), json.dumps(self._observe()).encode(), b"{")
 
     # --- connections -------------------------------------------------------------------------------------------------
 

@@ -13,9 +13,6 @@ CAN_FRAME = struct.Struct("=IB3x8s")
 NUMBER = struct.Struct("<i")
 """System error number that the CAN bus sends instead of a frame."""
 
-LINGER = 1.5
-"""Maximum time for which the drive continues after the end of its input while a motor is armed [s]."""
-
 
 def can_of(address: str) -> str:
     """Return the address of the CAN bus of an emulated drive whose USB bus is at `address`."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from devices.arm.motors.can_bus import SocketPort
 from devices.emulators import child
+from devices.emulators.loop import LINGER
 from devices.emulators.odrive import packets
 
 
@@ -27,7 +28,7 @@ def spawn(table: Mapping[str, Any]) -> contextlib.AbstractContextManager[str]:
     ConfigurationError, DeviceOpenError
         As `devices.emulators.child.spawn` does.
     """
-    return child.spawn("devices.emulators.odrive.server", table, "drive", packets.LINGER + child.FAREWELL)
+    return child.spawn("devices.emulators.odrive.server", table, "drive", LINGER + child.FAREWELL)
 
 
 class RemotePort(SocketPort):

@@ -7,23 +7,16 @@ the final state of both motors. This allows tests of the watchdogs after the dri
 from __future__ import annotations
 
 import contextlib
-import json
-import math
-import os
 import socket
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-from devices.emulators.loop import LONGEST_WAIT, Loop
+from devices.emulators.loop import Loop
 from devices.emulators.odrive import packets
 from devices.emulators.odrive.board import EmulatedOdrive, EmulatedOdriveBackend
 from devices.emulators.odrive.can import CanBus, CanServer
 from devices.emulators.usb_server import BusServer
-from haptics.files import replace_owned
 
 
 def observe(backend: EmulatedOdriveBackend) -> dict[str, Any]:
@@ -64,35 +57,10 @@ def serving(backend: EmulatedOdriveBackend, log: str = "") -> Iterator[tuple[str
         for listener, path in ((usb_socket, address), (can_socket, packets.can_of(address))):
             listener.bind(path)
             listener.listen()
-        BusServer(backend, loop, usb_socket, lambda: observe(backend))
+        server = BusServer(backend, loop, usb_socket, lambda: observe(backend))
         CanServer(CanBus(board), loop, can_socket)
-        latest, next_advance = math.inf, 0.0
-
-        def listen() -> None:
-            nonlocal latest
-            if not os.read(sys.stdin.fileno(), 4096):
-                latest = time.monotonic() + packets.LINGER
-                del loop.files[sys.stdin]
-
-        def over() -> bool:
-            """Return True after the end of the input and of all torques; advance the time of the drive at intervals."""
-            nonlocal next_advance
-            now = time.monotonic()
-            if now >= next_advance:
-                next_advance = now + LONGEST_WAIT
-                board.catch_up()
-            if math.isinf(latest):
-                return False
-            return now > latest or not any(axis.driven or axis.torque for axis in board.inside.axes)
-
-        loop.files[sys.stdin] = listen
-
-        def serve() -> None:
-            loop.run(over)
-            if log:
-                replace_owned(Path(log), json.dumps(observe(backend)).encode(), b"{")
-
-        yield address, loop, serve
+        axes = board.inside.axes
+        yield address, loop, lambda: server.run(lambda: any(axis.driven or axis.torque for axis in axes), log)
 
 
 @contextlib.contextmanager
