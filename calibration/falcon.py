@@ -25,7 +25,7 @@ from haptics.records import Rows
 from haptics.rendering.programs import Motion, constant_reference, reference
 
 RELEASE, HANG, TAKE_OFF = "release", "hang", "take off"
-"""Steps of the person: let go of the held handle, hang the weight on it, hold the handle and take the weight off."""
+"""Steps of the person: release the held handle, hang the weight on it, hold the handle and take the weight off."""
 
 LIGHTEST, HEAVIEST = 0.05, 0.4
 """Range of weights [kg]."""
@@ -69,7 +69,7 @@ class Weighing:
     weight: float
     strongest: float
     period: float
-    forces: list[NDArray[np.float64]] = field(default_factory=list)
+    forces: list[NDArray[np.float64]] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         if not LIGHTEST <= self.weight <= HEAVIEST:
@@ -111,10 +111,10 @@ class Weighing:
 
     def _mean_force(self, rows: Rows, count: int) -> NDArray[np.float64]:
         """Return the mean force in the last strokes (2,) [N]; raise `ConfigurationError` if it was limited."""
-        told = rows["command"][-count:]
-        if (np.hypot(*told.T) > 0.99 * _MOST * self.strongest).any():
+        commands = rows["command"][-count:]
+        if (np.hypot(*commands.T) > 0.99 * _MOST * self.strongest).any():
             raise ConfigurationError("the motors are too weak for this weight: take a lighter one.")
-        return np.array(told.mean(axis=0))
+        return np.array(commands.mean(axis=0))
 
     def motor_scale(self, present: float) -> float:
         """Return the motor number per torque [1/(N m)]; `present` is the one of the driver during the motion.

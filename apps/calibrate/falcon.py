@@ -36,7 +36,6 @@ def run_falcon(options: argparse.Namespace) -> Answer:
     from apps.settings.config import gather
     from calibration.falcon import Weighing
     from calibration.motions import Mover, drive
-    from devices import create_device
 
     tables = gather(None, options.assignments)
     for other in tables:
@@ -52,7 +51,7 @@ def run_falcon(options: argparse.Namespace) -> Answer:
     require_place(options.out)
     with orderly_end(), _person(table, options.weight) as (more, ask):
         mover = Mover.of(NAME, {**table, **more})
-        present: float = create_device(NAME, {**table, **more}).settings.motor_scale  # type: ignore[attr-defined]
+        present: float = mover.make().settings.motor_scale  # type: ignore[attr-defined]
         weighing = Weighing(ask, options.weight, mover.spec.max_force, mover.period)
         folder = new_recording(options.record, f"{NAME}_weight")
         try:

@@ -271,9 +271,8 @@ def estimate_in_plane(s: Any) -> None:
 def update_hold(s: Any, share: float) -> None:
     """Compute ``hold_force`` [N]: a bounded spring and damper along the third axis, times `share`.
 
-    An integral part removes the remaining distance under a lasting force, if there is one. `share` is between 0 and 1.
-    While it is 0, the set-point follows the height; afterwards it moves slowly to the
-    plane.
+    With ``hold_rate``, an integral part removes the distance that remains under a lasting force. `share` is between 0
+    and 1. While it is 0, the set-point follows the height; afterwards it moves slowly to the plane.
     """
     if share == 0.0:
         s.held_at, s.hold_sum, s.hold_force = s.height, 0.0, 0.0

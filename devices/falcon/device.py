@@ -51,6 +51,7 @@ _READ_TIMEOUT = 0.02
 _ROUND = 4e-3  # time between two packets of homing [s]
 _LOADS = 3  # maximum number of attempts to load the firmware
 _PATIENCE = 0.02  # time until the instructions are shown [s]
+_SILENCE = 1.0  # timeout of the replies during homing [s]
 _STILL = 15.0  # largest change of a count in a round of homing of a handle that is held still
 _OFF_PLANE = 0.02  # largest distance from the plane at the start [m]
 
@@ -186,22 +187,22 @@ def _wait_for(line: FalconLine, lights: int, words: str, patience: float, ready:
     DeviceOpenError
         If that takes longer than `patience` [s], or the Falcon does not answer.
     """
-    begin = heard = line.now()
-    told = False
+    begin = answered = line.now()
+    shown = False
     while True:
         raise_if_cancelled()
         reply = wire.ask(line, lights)
         now = line.now()
         if reply is not None:
-            heard = now
+            answered = now
             if ready(reply):
                 return
-        if now - heard > 1.0:
+        if now - answered > _SILENCE:
             raise DeviceOpenError(f"{NAME}: the Falcon does not answer any more: {wire.AGAIN}.")
         if now > begin + patience:
             raise DeviceOpenError(f"{NAME}: within device.patience = {patience:g} s nobody did this: {words}.")
-        if not told and now > begin + _PATIENCE:
-            told = True
+        if not shown and now > begin + _PATIENCE:
+            shown = True
             instruct(words)
         line.read_until(lambda _: False, _ROUND)
 
@@ -339,7 +340,10 @@ class FalconExchange(Exchange):
         now, before = self.line.now(), self._read
         self._read, self._silence = now, self._silence + min(now - before, _READ_TIMEOUT)
         for reply in self._reader.feed(data):
-            sent = self._open.popleft() if self._open else math.nan
+            try:
+                sent = self._open.popleft()
+            except IndexError:  # counted as lost, maybe just now by the other thread
+                sent = math.nan
             if reply is None:
                 self.counters["malformed"] += 1
                 continue
@@ -428,7 +432,7 @@ def give_falcon(s: Any, x: float, y: float) -> None:
             s.torque[i] = 0.0
     largest = 0.0
     for i in range(3):
-        s.given[i] = -s.motor_scale * s.torque[i]
+        s.given[i] = -s.motor_scale * s.torque[i]  # a positive motor number decreases the angle of its crank
         largest = max(largest, abs(s.given[i]))
     for i in range(3):
         if largest > s.max_motor:

@@ -85,16 +85,9 @@ def decode(packet: bytes) -> Reply | None:
 
 
 class PacketReader:
-    """Incremental parser of replies. Bytes outside of packets and malformed packets are dropped.
-
-    Attributes
-    ----------
-    malformed : int
-        Number of packets that were dropped.
-    """
+    """Incremental parser of replies. Bytes outside of packets are dropped."""
 
     def __init__(self) -> None:
-        self.malformed = 0
         self._input = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Reply | None]:
@@ -102,19 +95,16 @@ class PacketReader:
         for byte in data:
             if byte == _START and self._input:  # the end of the previous packet is missing
                 self._input.clear()
-                self.malformed += 1
                 yield None
             if not self._input and byte != _START:
                 if byte == _END:  # of a packet whose start is missing
-                    self.malformed += 1
                     yield None
                 continue
             self._input.append(byte)
             if byte == _END or len(self._input) == SIZE:
-                reply = decode(bytes(self._input))
+                packet = bytes(self._input)
                 self._input.clear()
-                self.malformed += reply is None
-                yield reply
+                yield decode(packet)
 
 
 # --- FTDI chip --------------------------------------------------------------------------------------------------------
@@ -221,14 +211,13 @@ class FalconLine:
         import usb.util
 
         self._queue.close()
-        steps: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
-            (usb.util.release_interface, (self.device, INTERFACE))
-        ]
+        with contextlib.suppress(OSError):  # unplugged
+            usb.util.release_interface(self.device, INTERFACE)
         if self._taken:
-            steps.append((self.device.attach_kernel_driver, (INTERFACE,)))
-        for step, arguments in (*steps, (usb.util.dispose_resources, (self.device,))):
-            with contextlib.suppress(OSError, NotImplementedError):  # unplugged
-                step(*arguments)
+            with contextlib.suppress(OSError):
+                self.device.attach_kernel_driver(INTERFACE)
+        with contextlib.suppress(OSError):
+            usb.util.dispose_resources(self.device)
 
 
 def _failure(error: OSError) -> TransferError:

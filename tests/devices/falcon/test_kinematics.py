@@ -53,7 +53,7 @@ def three_spheres(centres, radius):
 def by_spheres(theta):
     """Return the positions (n, 3) for crank angles (n, 3): where three spheres about the ends of the links intersect.
 
-    The links beside a parallelogram have the direction of its leg, which depends on the position: a fixed point.
+    The links next to a parallelogram have the direction of its leg, which depends on the position: a fixed point.
     """
     position = np.tile(MIDDLE, (len(theta), 1))
     up = np.array((0.0, 0.0, 1.0))

@@ -1,4 +1,4 @@
-"""The Falcon's driver in real time: in front of an emulated Falcon in this process, and in one of its own."""
+"""Driver of the Falcon in real time, with an emulated Falcon in this process and in a separate process."""
 
 import contextlib
 import json
@@ -17,14 +17,13 @@ import pytest
 import devices
 from devices.common.plane import Plane
 from devices.emulated.falcon import EMULATED_LOG
-from devices.emulators.falcon import EmulatedFalcon, EmulatedFalconBackend, Mechanism, make_image
+from devices.emulators.falcon import EmulatedFalcon, EmulatedFalconBackend, make_image
 from devices.emulators.usb_remote import RemoteBackend
 from devices.falcon.device import FalconSettings
-from devices.falcon.kinematics import HALF
 from haptics.errors import DeviceFault
 from haptics.recording.recording import Recording
 from tests.contract import DeviceContract
-from tests.devices.falcon.test_wire import HELD
+from tests.devices.falcon.test_wire import HELD, mechanism
 from tests.processes import RUN, program, until
 
 pytestmark = pytest.mark.wall_clock  # threads and processes exchange packets in real time
@@ -32,14 +31,9 @@ pytestmark = pytest.mark.wall_clock  # threads and processes exchange packets in
 PATIENT = {"reply_timeout": 1.0, "watchdog": 0.5}
 
 
-def plugged_in(plane="x-z", hand=None, sag=0.0, faults=()):
+def plugged_in(plane="x-z", sag=0.0):
     """Return an emulated Falcon, homed, whose hand is in this plane."""
-    chosen = Plane.of(FalconSettings(plane=plane))
-    mechanism = Mechanism(
-        chosen.axes.tolist(), chosen.middle.tolist(), (*chosen.extent(HALF), min(HALF)), hand or HELD,
-        seed=1, mass=0.2, damping=0.5, sag=sag,
-    )  # fmt: skip
-    return EmulatedFalcon(mechanism, faults=faults)
+    return EmulatedFalcon(mechanism(Plane.of(FalconSettings(plane=plane)), sag))
 
 
 def make(unit, clock=None, **changes):
@@ -77,7 +71,7 @@ class TestFalcon(DeviceContract):
     def make(self, clock=None, **changes):
         return make(plugged_in(), clock, **changes)
 
-    def test_guardian_is_only_for_real_devices_files(self, device):
+    def test_guardian_is_only_for_real_device_files(self, device):
         assert device._opened().guard is None
 
 
@@ -158,7 +152,7 @@ def test_faults_that_a_run_survives():
         assert device.facts["malformed"] > 10
 
 
-# --- in a process of its own ------------------------------------------------------------------------------------------
+# --- in a separate process --------------------------------------------------------------------------------------------
 
 HOST = """
 import json, sys, time, numpy as np, devices

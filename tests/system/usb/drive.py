@@ -182,8 +182,13 @@ def speed(stage):
     """
     found = []
     for way in (nullcontext, one_at_a_time):
-        longer = patch.object(drive_usb, "WRITE_TIMEOUT", 1.0), patch.object(usb_queue, "WRITE_TIMEOUT", 1.0)
-        with way(), longer[0], longer[1], connected(stage) as (_, _, rounds):
+        longer = {"attribute": "WRITE_TIMEOUT", "new": 1.0}
+        with (
+            way(),
+            patch.object(drive_usb, **longer),
+            patch.object(usb_queue, **longer),
+            connected(stage) as (_, _, rounds),
+        ):
             stage.bus.latency = SLOW
             start = time.perf_counter()
             play_rounds(rounds)

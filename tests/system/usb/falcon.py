@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from devices.emulators.child import raise_priority
-from devices.emulators.falcon import EmulatedFalcon, Mechanism, make_image
+from devices.emulators.falcon import EmulatedFalcon, make_image
 from devices.falcon.device import Falcon
-from devices.falcon.kinematics import HALF
 from haptics.errors import DeviceFault
-from tests.devices.falcon.test_wire import HELD, PLANE
+from tests.devices.falcon.test_wire import mechanism
 from tests.system.usb.drive import DriveBus, Stage
 from tests.system.usb.scenes import play
 from tests.system.usb.umockdev import FOLDER, UsbDeviceFiles
@@ -85,12 +84,9 @@ def unplugged(stage):
 
 def main():
     raise_priority()  # as emulators do
-    across, along = PLANE.extent(HALF)
-    room = (across, along, min(HALF))
-    own: Any = {"seed": 1, "mass": 0.2, "damping": 0.5, "sag": 0.0}
-    mechanism: Any = Mechanism(PLANE.axes.tolist(), PLANE.middle.tolist(), room, HELD, **own)
-    mechanism.handle.advance = lambda *_: None  # kernels are not compiled here, and too slow
-    falcon: Any = EmulatedFalcon(mechanism, state="switched on")
+    held: Any = mechanism(sag=0.0)
+    held.handle.advance = lambda *_: None  # kernels are not compiled here, and too slow
+    falcon: Any = EmulatedFalcon(held, state="switched on")
     plug = UsbDeviceFiles(Path(os.environ[FOLDER]), falcon, DriveBus)
     stage: Any = Stage(falcon, plug)
     play(stage, (session, guarded, unplugged))
