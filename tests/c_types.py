@@ -26,7 +26,7 @@ TYPES = {
 
 
 def c_type(declared, names):
-    """Return the C type of a type of ctypes; `names` are those of structures and of functions."""
+    """Return the C type of a type of ctypes; `names` are the C names of structures and functions."""
     if declared in TYPES:
         return TYPES[declared]
     if declared in names:
@@ -37,7 +37,7 @@ def c_type(declared, names):
 def program(header, symbols, names=None, fields=None):
     """Return a program whose compilation fails unless all `symbols` have the types of the `header`.
 
-    `names` has the C names of structures and of types of functions, `fields` those of fields that differ. Sizes and
+    `names` has the C names of structures and of types of functions, `fields` the C names of fields that differ. Sizes and
     offsets of structures are checked too; ``const`` is not, because ctypes has none.
     """
     names, fields = names or {}, fields or {}

@@ -36,7 +36,7 @@ def _table(found: re.Match[str]) -> str:
             rows.append(["---"] * len(columns))
         elif cells[0] or not rows:
             rows.append(cells)
-        else:  # the line above goes on
+        else:  # continues the line above
             rows[-1] = [f"{above} {cell}".strip() for above, cell in zip(rows[-1], cells, strict=True)]
     if ["---"] * len(columns) not in rows:
         rows = [[""] * len(columns), ["---"] * len(columns), *rows]

@@ -12,7 +12,7 @@ from command_line import command_line_page
 from mkdocs.structure.files import File, Files, InclusionLevel
 
 _LOG = logging.getLogger("mkdocs.haptics")
-"""MkDocs counts the warnings of its own loggers: with ``--strict`` one of them is an error."""
+"""MkDocs counts the warnings of loggers in its namespace: with ``--strict`` one of them is an error."""
 
 
 def on_config(config: Any) -> None:

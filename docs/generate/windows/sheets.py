@@ -48,7 +48,7 @@ def make(shots: Path, sizes: Sequence[tuple[int, int]]) -> None:
 
 
 def _sheet(rows: Sequence[Sequence[Path]], width: int = _TILE) -> Image.Image:
-    """Return pictures beside and below each other, each so wide, or as wide as it is if that is less."""
+    """Return pictures in rows and columns, each reduced to the width if it is wider."""
     tiles = [[_smaller(path, width) for path in row] for row in rows]
     columns = [max(row[k].width for row in tiles) for k in range(len(tiles[0]))]
     heights = [max(tile.height for tile in row) for row in tiles]
