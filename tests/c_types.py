@@ -37,8 +37,8 @@ def c_type(declared, names):
 def program(header, symbols, names=None, fields=None):
     """Return a program whose compilation fails unless all `symbols` have the types of the `header`.
 
-    `names` has the C names of structures and of types of functions, `fields` the C names of fields that differ. Sizes and
-    offsets of structures are checked too; ``const`` is not, because ctypes has none.
+    `names` has the C names of structures and of types of functions, `fields` the C names of fields that differ. Sizes
+    and offsets of structures are checked too; ``const`` is not, because ctypes has none.
     """
     names, fields = names or {}, fields or {}
     lines = ["#include <limits.h>", "#include <stddef.h>", "#define const", f'#include "{header}"']
