@@ -66,6 +66,16 @@ class Application:
         return dict(json.loads(self._out.read_text()))
 
 
+def kill(process):
+    """Kill the group of a `program` with pipes; return the output and the errors up to now.
+
+    Otherwise a process of the group that still has the pipes would delay the end of the output.
+    """
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    return process.communicate(timeout=60)
+
+
 def finish(process):
     """Wait until a program with pipes has ended successfully, and return its JSON answer."""
     out, err = process.communicate(timeout=60)
@@ -117,7 +127,7 @@ def until_running(process, folder, ticks=200):
     """
 
     def running():
-        assert process.poll() is None, process.communicate()[1]
+        assert process.poll() is None, kill(process)[1]
         parts = list(folder.glob("*/ticks.npy.part"))
         return parts[0].parent if parts and len(np.load(parts[0], mmap_mode="r")) > ticks else None
 

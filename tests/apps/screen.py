@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from tests.processes import ROOT, RUN, program
+from tests.processes import ROOT, RUN, kill, program
 
 MISSING = [name for name in ("Xvfb", "xdotool") if shutil.which(name) is None]
 WHY_NOT = f"needs {' and '.join(MISSING)} (Debian packages xvfb and xdotool)" if MISSING else ""
@@ -68,7 +68,7 @@ class Screen:
             if found:
                 return found[0]
             for process in self._sessions:
-                assert process.poll() is None, f"no window, the session has ended: {process.communicate()}"
+                assert process.poll() is None, f"no window, the session has ended: {kill(process)}"
             time.sleep(0.2)
         raise AssertionError(f"no window named {title!r} appeared")
 
@@ -118,6 +118,10 @@ def virtual_screen(size=(1280, 900)):
             yield Screen(f":{display}")
         finally:
             server.terminate()
+            try:
+                server.wait(10)
+            except subprocess.TimeoutExpired:
+                server.kill()
 
 
 @pytest.fixture(scope="module")

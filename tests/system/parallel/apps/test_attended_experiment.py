@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 
@@ -23,7 +22,7 @@ from tests.apps.experiment.designs import WEBER, changed
 from tests.apps.screen import WHY_NOT, virtual_screen
 from tests.apps.session.persons import Person
 from tests.conftest import MISSING_QT
-from tests.processes import ROOT, finish, program, spawned_by, until
+from tests.processes import ROOT, finish, kill, program, spawned_by, until
 
 LIVE = (
     WEBER.replace("block = 5", "block = 3\nrest = 0.5\nlate_ticks = 1.0\nlongest_gap = 0.9")
@@ -60,9 +59,8 @@ def test_screen_that_cannot_be_shown_gives_its_reason(monkeypatch):
 
 
 def begin(screen, *arguments):
-    pipe = subprocess.PIPE
-    command = [sys.executable, "-m", "apps", "experiment", *arguments, "--json"]
-    return subprocess.Popen(command, env=screen.environment, stdout=pipe, stderr=pipe, text=True, cwd=ROOT)
+    pipe, words = subprocess.PIPE, ("-m", "apps", "experiment", *arguments, "--json")
+    return program(*words, env=screen.environment, stdout=pipe, stderr=pipe, cwd=ROOT)
 
 
 def press_until(screen, running, trials, out):
@@ -81,22 +79,22 @@ def press_until(screen, running, trials, out):
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 def test_attended_session_with_every_process_killed_in_turn_is_completed(screen, tmp_path):
     file, out = changed(tmp_path, text=LIVE), tmp_path / "out"
-    running = begin(screen, "run", str(file), "--participant", "P01", "--out", str(out))
+    command = ("run", str(file), "--participant", "P01", "--out", str(out))
     for trials, victim in enumerate(("servo", "screen", "application"), 1):
-        press_until(screen, running, trials, out)
-        assert running.poll() is None, running.communicate()[1]
-        spawned = spawned_by(running.pid)
-        # the participant's screen is spawned first, the servo of the block last
-        os.kill({"servo": spawned[-1], "screen": spawned[0], "application": running.pid}[victim], signal.SIGKILL)
-        _, words = running.communicate(timeout=60)
-        assert running.returncode == (-signal.SIGKILL if victim == "application" else 4), words
+        with begin(screen, *command) as running:
+            press_until(screen, running, trials, out)
+            assert running.poll() is None, kill(running)[1]
+            spawned = spawned_by(running.pid)
+            # the participant's screen is spawned first, the servo of the block last
+            os.kill({"servo": spawned[-1], "screen": spawned[0], "application": running.pid}[victim], signal.SIGKILL)
+            _, words = running.communicate(timeout=60)
+            assert running.returncode == (-signal.SIGKILL if victim == "application" else 4), words
         (place,) = sessions_below(out)
         assert len(replay(read_journal(place.journal).records).counted_attempts) >= trials
-        running = begin(screen, "resume", str(place.folder))
-    press_until(screen, running, 10**6, out)
-    answer, words = running.communicate(timeout=60)
-    assert running.returncode == 0, words
-    result = json.loads(answer)
+        command = ("resume", str(place.folder))
+    with begin(screen, *command) as running:
+        press_until(screen, running, 10**6, out)
+        result = finish(running)
     assert result["trials"] == 6 and result["simulated"] is False
     state = replay(read_journal(place.journal).records)
     assert sorted(state.counted_attempts) == [1, 2, 3, 4, 5, 6] and state.end is not None
@@ -170,8 +168,7 @@ def session(screen, folder):
         try:
             yield process, Participant(screen, file)
         except BaseException as error:
-            process.kill()
-            raise AssertionError(process.communicate()[1]) from error
+            raise AssertionError(kill(process)[1]) from error
 
 
 def records(folder):

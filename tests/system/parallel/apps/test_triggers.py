@@ -58,7 +58,8 @@ class Receiver:
 
     def close(self):
         os.close(self.near)
-        self._thread.join()
+        self._thread.join(20)
+        assert not self._thread.is_alive(), "another process has the terminal open"
         os.close(self.far)
 
 
