@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import time
 import warnings
@@ -14,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from devices.common.kernels import accept, begin_sample, copy_sample, send_command
+from devices.common.output import OutputDriver
 from devices.common.plane import (
     PlaneDriver,
     PlaneSettings,
@@ -72,6 +74,9 @@ TYPES = {
     60: _FALCON,
 }
 """Families by the maker's number of the type (``dhdGetSystemType``)."""
+
+OUTPUT_TYPES = (63, 104, 105)
+"""Types with programmable output bits (``dhdSetOutput``) according to the maker: delta.3 and sigma.7."""
 
 WARNING_TIME = 3.0
 """Time between the warning that the device moves and the initialisation [s]."""
@@ -136,6 +141,7 @@ class ForceDimensionSettings(PlaneSettings):
         "positions", ("positions", "maker"), doc="velocities from positions, or the maker's estimate"
     )
     maker_window: int = bounded(20, minimum=1, maximum=100, unit="ms", doc="window of the maker's estimate of velocity")
+    output: str = string("", allowed="a path", doc="shared file of codes for the digital output; triggers set it")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -152,6 +158,14 @@ class ForceDimensionSettings(PlaneSettings):
                 f"device.hardware_watchdog = {self.hardware_watchdog:g} s: must be at least twice device.keep_alive = "
                 f"{self.keep_alive:g} s, or 0 to do without."
             )
+
+        if self.output and not self.has_output:
+            raise ConfigurationError(f"device.output: no {self.kind} has a digital output; leave it out.")
+
+    @property
+    def has_output(self) -> bool:
+        """Whether a device of this family has a digital output."""
+        return any(TYPES[number] == self.kind for number in OUTPUT_TYPES)
 
     @property
     def identity(self) -> str:
@@ -249,6 +263,11 @@ class ForceDimension(PlaneDriver):
         self._record["maker_velocity"] = self.settings.velocity_source == "maker"
         self.facts: dict[str, Any] = {}
 
+    @property
+    def digital_output(self) -> bool:
+        """Whether the device sets its digital output to the codes in the file ``output``."""
+        return self.settings.has_output
+
     def _library(self, resources: contextlib.ExitStack) -> str:
         """Return the setting of the library; `resources` receives the clean-up."""
         return self.settings.library
@@ -262,6 +281,8 @@ class ForceDimension(PlaneDriver):
             self._require_initialised(sdk)
             self._set_limits(sdk)
             exchange = DeviceExchange(sdk, self.settings)
+            if self.settings.output:
+                exchange.output = OutputDriver(self.settings.output, functools.partial(sdk.call, "dhdSetOutput"))
             raise_if_cancelled()
             self._safeguard(exchange, resources)
             self._arm(sdk)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from devices.common.exchange import Exchange, ExchangeSettings
+from devices.common.output import OutputDriver
 from devices.forcedimension.library import MOTOR_SATURATED, TIMEGUARD, Sdk, SdkError, trouble
 
 STATUS_PERIOD = 0.01
@@ -27,6 +28,11 @@ class DeviceExchange(Exchange):
         Open device.
     settings : ExchangeSettings
         Settings of the exchange.
+
+    Attributes
+    ----------
+    output : OutputDriver or None
+        Digital output, if another process sets it.
     """
 
     noun = "device"
@@ -39,6 +45,7 @@ class DeviceExchange(Exchange):
     def __init__(self, sdk: Sdk, settings: ExchangeSettings) -> None:
         super().__init__(settings)
         self._sdk = sdk
+        self.output: OutputDriver | None = None
         self._skipped = self._saturated = 0
         self._rate, self._read, self._asked = 0.0, 0.0, 0.0
 
@@ -46,6 +53,8 @@ class DeviceExchange(Exchange):
         """Send a force, read the position, and check the status if due."""
         sdk = self._sdk
         self._saturated += sdk.call("dhdSetForce", *command) == MOTOR_SATURATED
+        if self.output is not None:
+            self.output.poll()
         before = time.perf_counter()
         result, position = sdk.vector("dhdGetPosition")
         if result == TIMEGUARD:
@@ -63,7 +72,7 @@ class DeviceExchange(Exchange):
         return self._read, *position, *velocity, buttons, self._skipped, self._saturated, self._rate
 
     def come_to_rest(self) -> bool:
-        """Send a zero force, switch the forces off and apply the brakes; return True if all was confirmed.
+        """Send a zero force, switch the forces off, apply the brakes and set the output to 0; return True if confirmed.
 
         Every call is tried, also after an error.
 
@@ -73,11 +82,13 @@ class DeviceExchange(Exchange):
             The first error.
         """
         errors: list[SdkError] = []
-        calls: tuple[Callable[[], int], ...] = (
+        calls: tuple[Callable[[], object], ...] = (
             lambda: self._sdk.call("dhdSetForce", *_NONE),
             lambda: self._sdk.call("dhdEnableForce", False),
             lambda: self._sdk.call("dhdSetBrakes", True),
         )
+        if self.output is not None:
+            calls = (*calls, self.output.close)
         for call in calls:
             try:
                 call()

@@ -51,6 +51,7 @@ SYMBOLS: Symbols = {
     "dhdSetGravityCompensation": (c_int, (c_bool, _ID)),
     "dhdSetEffectorMass": (c_int, (c_double, _ID)),
     "dhdGetButtonMask": (c_uint, (_ID,)),
+    "dhdSetOutput": (c_int, (c_uint, _ID)),
     "dhdGetComFreq": (c_double, (_ID,)),
     "dhdEnableExpertMode": (c_int, ()),
     "dhdDisableExpertMode": (c_int, ()),

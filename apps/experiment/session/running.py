@@ -33,7 +33,7 @@ from apps.experiment.session.presentation import Respondent, Simulated
 from apps.experiment.session.session import ExperimentSession
 from apps.experiment.session.stages import Followers, LiveStage, OfflineStage
 from apps.experiment.source import Source
-from apps.experiment.triggers.ports import NONE, open_port
+from apps.experiment.triggers.ports import DEVICE, NONE, open_port
 from apps.experiment.triggers.session import Triggers
 from apps.front_ends.front_end import FrontEnd
 from apps.session.record import made_by
@@ -156,7 +156,13 @@ def _require_possible(design: Design, simulated: bool, manner: Manner) -> None:
     if manner.lsl:
         require_lsl()
     if design.triggers.port != NONE and _is_live(design, simulated, manner):
-        open_port(design.triggers).close()
+        if design.triggers.port != DEVICE:
+            open_port(design.triggers).close()
+        elif not getattr(design.session.made[0], "digital_output", False):
+            raise ConfigurationError(
+                f"triggers.port = {DEVICE!r}: the driver {design.session.device} has no digital output for codes with "
+                "these settings; a Force Dimension delta.3 or sigma.7 has one. Choose another port."
+            )
 
 
 def _is_live(design: Design, simulated: bool, manner: Manner) -> bool:
@@ -188,6 +194,7 @@ def _run(design: Design, journal: Journal, who: Participant, manner: Manner) -> 
             triggers = Triggers(design.triggers, journal, fifo=design.session.servo.scheduling != "other")
             stack.callback(triggers.close)
             streams = (*streams, triggers.front)
+            design = dataclasses.replace(design, session=triggers.connect(design.session))
         if not simulated or manner.screens:
             session, reason = run_with_screens(design, journal, who, streams, observer if simulated else None, triggers)
         else:

@@ -11,13 +11,15 @@ import select
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
 from haptics.settings import bounded, check, choice, documented, string, unknown_name
 
 NONE, SERIAL, PARALLEL, SOCKET, LSL, LOOPBACK = "none", "serial", "parallel", "socket", "lsl", "loopback"
-PORTS = (NONE, SERIAL, PARALLEL, SOCKET, LSL, LOOPBACK)
+DEVICE = "device"
+PORTS = (NONE, SERIAL, PARALLEL, SOCKET, LSL, DEVICE, LOOPBACK)
 
 EVENTS: dict[str, Any] = {
     "block": 1,
@@ -49,7 +51,7 @@ _CLAIM, _RELEASE, _WRITE = 0x708B, 0x708C, 0x40017086
 class TriggerSettings:
     """Table ``triggers``: codes that are sent to other recorders at the events of a session in real time."""
 
-    port: str = choice(NONE, PORTS, doc="output; loopback: a pseudo terminal without hardware, for rehearsals")
+    port: str = choice(NONE, PORTS, doc="output; loopback: for rehearsals without hardware")
     address: str = string("", allowed="a device file or HOST:PORT", doc="such as /dev/ttyUSB0 or /dev/parport0")
     speed: int = bounded(115200, minimum=1200, maximum=230400, unit="baud", doc="speed of a serial line")
     reset: float = bounded(
@@ -135,8 +137,15 @@ class Port(Protocol):
         """Close the output."""
 
 
-def open_port(settings: TriggerSettings) -> Port:
+def open_port(settings: TriggerSettings, shared: Path | None = None) -> Port:
     """Open the output of the settings.
+
+    Parameters
+    ----------
+    settings : TriggerSettings
+        Output.
+    shared : Path, optional
+        Empty shared file, from which the driver takes codes for the digital output of the device.
 
     Raises
     ------
@@ -166,6 +175,8 @@ def open_port(settings: TriggerSettings) -> Port:
             return _BytePort(line.detach(), settings.address)
         case "lsl":
             return _LslPort()
+        case "device" if shared is not None:
+            return _DevicePort(shared)
         case "loopback":
             return _Loopback()
     raise ValueError(f"{settings.port} is no output")
@@ -253,6 +264,22 @@ class _LslPort:
 
     def close(self) -> None:
         self._outlet = None
+
+
+class _DevicePort:
+    """Digital output of the device, which its driver sets. A code counts as sent when the device has confirmed it."""
+
+    def __init__(self, shared: Path) -> None:
+        from devices.common.output import OutputRequests
+
+        self._requests = OutputRequests(shared, _PATIENCE)
+
+    def write(self, code: int, due: int) -> None:
+        """Set the output."""
+        self._requests.set(code)
+
+    def close(self) -> None:
+        """Do nothing: the driver sets the output to 0 at the end of every run."""
 
 
 class _Loopback(_BytePort):

@@ -225,7 +225,9 @@ class _Run:
         return min(max(ahead, _RETRY), period)
 
 
-def main(connection: Connection[Any, Any], settings: TriggerSettings, log: Path, fifo: bool) -> None:
+def main(
+    connection: Connection[Any, Any], settings: TriggerSettings, log: Path, fifo: bool, shared: Path | None
+) -> None:
     """Send the codes of every run until the session sends `Quit` or closes the pipe.
 
     Parameters
@@ -238,6 +240,8 @@ def main(connection: Connection[Any, Any], settings: TriggerSettings, log: Path,
         Existing empty file, to which a line is appended for every code, and for an error.
     fifo : bool
         Whether FIFO scheduling is requested.
+    shared : Path or None
+        Empty shared file of the output, as for `open_port`.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the session handles Ctrl-C and sends Quit
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -247,7 +251,7 @@ def main(connection: Connection[Any, Any], settings: TriggerSettings, log: Path,
         os.write(descriptor, (json.dumps(record) + "\n").encode())
 
     try:
-        port = open_port(settings)
+        port = open_port(settings, shared)
         write({"opened": settings.port})
         if fifo:
             with contextlib.suppress(AttributeError, OSError):
@@ -291,6 +295,6 @@ def _follow(connection: Connection[Any, Any], settings: TriggerSettings, pulses:
         pulses.run()
 
 
-def start(settings: TriggerSettings, log: Path, fifo: bool) -> ProcessFrontEnd:
+def start(settings: TriggerSettings, log: Path, fifo: bool, shared: Path | None = None) -> ProcessFrontEnd:
     """Start the process as a read-only front end (`Service.streams`)."""
-    return ProcessFrontEnd(main, (settings, log, fifo), name="haptics triggers", holds_key=False)
+    return ProcessFrontEnd(main, (settings, log, fifo, shared), name="haptics triggers", holds_key=False)

@@ -12,14 +12,17 @@ import os
 import stat
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from apps.experiment.journal.journal import Journal, parsed
 from apps.experiment.journal.schema import TRIGGERS, TRIGGERS_OPENED
-from apps.experiment.triggers.ports import EVENTS, LARGEST_CODE, TriggerSettings
+from apps.experiment.triggers.ports import DEVICE, EVENTS, LARGEST_CODE, TriggerSettings
 from apps.experiment.triggers.process import Event, start
+from apps.settings.config import SessionConfig
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError
+from haptics.shared import SharedFile
 
 LOG = "triggers.jsonl"
 
@@ -71,7 +74,8 @@ class Triggers:
             self._log = _Log(os.open(self._path, flags, 0o666), self._path)
         except OSError as error:
             raise DeviceFault(f"{self._path} cannot be made ({error.strerror}); free the disk.") from error
-        self.front = start(settings, self._path, fifo)
+        self._shared = SharedFile("output") if settings.port == DEVICE else None
+        self.front = start(settings, self._path, fifo, self._shared.path if self._shared is not None else None)
         try:
             until = time.monotonic() + _START
             while not self._log.opened:
@@ -83,6 +87,12 @@ class Triggers:
         except BaseException:
             self.close()
             raise
+
+    def connect(self, session: SessionConfig) -> SessionConfig:
+        """Return a configuration whose device sets its digital output, if that is the output of the triggers."""
+        if self._shared is None:
+            return session
+        return replace(session, device_settings={**session.device_settings, "output": str(self._shared.path)})
 
     def send(self, name: str, tick: int, marker: int, answer: Any = None) -> None:
         """Send the code of an event that rows do not contain. Never blocks."""
@@ -126,6 +136,8 @@ class Triggers:
         """End the process. The log remains for the session to be resumed, unless `finish` was called."""
         self.front.close()
         self._log.close()
+        if self._shared is not None:
+            self._shared.close()
 
     def _require_running(self, sent: list[dict[str, Any]]) -> None:
         self.front.messages()  # updates `open`

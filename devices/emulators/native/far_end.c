@@ -35,6 +35,7 @@ struct entry {
     double applied[3];   /* force of the motors [N] */
     double position[3], velocity[3]; /* true ones, [m] and [m/s] */
     int64_t cause;       /* of the switch-off */
+    int64_t output;      /* digital output */
 };
 
 /* Shared with devices.emulators.far_end.DEVICE and, through a file, with tests. All fields have 8 bytes. */
@@ -61,6 +62,7 @@ struct device {
     double watchdog, speed_limit, renewed; /* [s], [m/s], time of the last force [s] */
     double height, rise;
     double commanded[3], applied[3];
+    int64_t output;
     int64_t logged;
     struct entry log[LOG_LENGTH];
 };
@@ -89,6 +91,7 @@ static void note(struct device *d, double now)
         entry->position[i] += d->middle[i];
     in_space(d, (const double *)d->speed, d->rise, entry->velocity);
     entry->cause = d->cause;
+    entry->output = d->output;
     __atomic_store_n(&d->logged, d->logged + 1, __ATOMIC_RELEASE);
 }
 
@@ -185,6 +188,10 @@ static void set(struct device *d, int parameter, double value, double now)
         break;
     case SET_HOMED:
         d->homed = value != 0.0;
+        break;
+    case SET_OUTPUT:
+        d->output = (int64_t)value;
+        note(d, now);
         break;
     default:
         break;

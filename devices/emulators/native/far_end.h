@@ -17,7 +17,8 @@ enum parameter {
     SET_BRAKES,      /* 1: motors that are off brake; 0: they are free */
     SET_WATCHDOG,    /* time without a force after which the forces are switched off [s]; 0: never */
     SET_SPEED_LIMIT, /* speed above which the forces are switched off [m/s]; 0: none */
-    SET_HOMED        /* 1: find the reference positions */
+    SET_HOMED,       /* 1: find the reference positions */
+    SET_OUTPUT       /* digital output, as bits */
 };
 
 struct command {

@@ -33,9 +33,11 @@ from haptics.records import fields
 
 _MOST_FAULTS, _MOST_TIMED, _LOG_LENGTH = 64, 32, 65536
 
-ENTRY = np.dtype([("time", "<f8"), *fields("<f8", "commanded applied position velocity", 3), ("cause", "<i8")])
+ENTRY = np.dtype(
+    [("time", "<f8"), *fields("<f8", "commanded applied position velocity", 3), *fields("<i8", "cause output")]
+)
 """Row of the record: time (`time.monotonic`) [s], force of the last command and of the motors [N], true position [m]
-and velocity [m/s], and the cause for which the forces are off, in the maker's numbers."""
+and velocity [m/s], the cause for which the forces are off, in the maker's numbers, and the digital output."""
 
 DEVICE = np.dtype(
     [
@@ -51,7 +53,7 @@ DEVICE = np.dtype(
         *fields("<i8", "tick forces_on braking homed cause past_faults connected transfers"),
         *fields("<f8", "watchdog speed_limit renewed height rise"),
         *fields("<f8", "commanded applied", 3),
-        ("logged", "<i8"),
+        *fields("<i8", "output logged"),
         ("log", ENTRY, (_LOG_LENGTH,)),
     ]
 )

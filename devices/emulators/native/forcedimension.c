@@ -371,6 +371,14 @@ unsigned dhdGetButtonMask(char id)
     return d ? (unsigned)d->link.state.buttons : 0u;
 }
 
+/* Output bits, which the delta.3 and the sigma.7 have. */
+int dhdSetOutput(unsigned output, char id)
+{
+    const int type = dhdGetSystemType(id);
+    return type == -1 ? -1 : type == 63 || type == 104 || type == 105 ? set(id, SET_OUTPUT, output)
+                                                                      : failed(ERROR_NOT_AVAILABLE);
+}
+
 /* Rate of the communication [kHz]. */
 double dhdGetComFreq(char id)
 {

@@ -22,6 +22,7 @@ int dhdSetBrakes(bool val, char ID);
 int dhdSetGravityCompensation(bool val, char ID);
 int dhdSetEffectorMass(double mass, char ID);
 unsigned int dhdGetButtonMask(char ID);
+int dhdSetOutput(unsigned int output, char ID);
 double dhdGetComFreq(char ID);
 int dhdEnableExpertMode(void);
 int dhdDisableExpertMode(void);

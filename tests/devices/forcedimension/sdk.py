@@ -109,6 +109,10 @@ class FakeSdk:
     def _dhdGetButtonMask(self, index):
         return 5
 
+    def _dhdSetOutput(self, output, index):
+        self.devices[index].output = output
+        return 0 if self.devices[index].kind in (63, 104, 105) else -1
+
     def _dhdGetComFreq(self, index):
         return 2.0
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from devices import create_device
+from devices.common.output import OutputRequests
 from devices.forcedimension import device as driver
 from devices.forcedimension.exchange import DeviceExchange
 from devices.forcedimension.library import Sdk, SdkError
-from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
+from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
 from tests.devices.forcedimension.sdk import FakeDevice, FakeSdk
 
 SETTINGS = SimpleNamespace(keep_alive=2e-3, watchdog=0.1)
@@ -187,6 +189,7 @@ def test_forces_that_come_on_late_are_waited_for_and_missing_ones_have_a_cause(m
         ({"hardware_watchdog": 0.003}, r"at least twice device\.keep_alive"),
         ({"velocity_threshold": 0.5}, r"device\.velocity_threshold"),
         ({"plane": "xx"}, r"device\.plane"),
+        ({"output": "/dev/null"}, r"device\.output: no omega has a digital output"),
     ],
 )
 def test_wrong_setting_is_named(settings, message):
@@ -257,6 +260,47 @@ def test_rest_tries_every_call_and_reports_the_first_error(sdk, name):
         DeviceExchange(Sdk(sdk, 0), SETTINGS).come_to_rest()
     assert len(sdk.calls) == 3 + sdk.names().count("dhdErrorGetLastStr")
     assert {"dhdSetForce", "dhdEnableForce", "dhdSetBrakes"} <= set(sdk.names())
+
+
+# --- digital output ---------------------------------------------------------------------------------------------------
+
+
+def test_codes_of_another_process_reach_the_output_until_the_driver_closes(monkeypatch, tmp_path):
+    sdk, file = FakeSdk(FakeDevice(kind=63)), tmp_path / "codes"
+    requests, body = OutputRequests(file, timeout=10.0), sdk.devices[0]
+    with pytest.raises(DeviceFault, match=r"code 3 was not sent in time \(the device is closed"):
+        requests.set(3)
+    with connected(monkeypatch, sdk, kind="delta", output=str(file)) as (_, exchange):
+        assert body.output == 0, "a code from before the opening is not sent"
+
+        def send(*codes):
+            with ThreadPoolExecutor(1) as pool:
+                sent = pool.submit(lambda: [requests.set(code) for code in codes])
+                while not sent.done():
+                    exchange.exchange(0.0, (0.0, 0.0, 0.0))
+                sent.result()
+
+        send(7, 0, 255)
+        assert [call[1] for call in sdk.calls if call[0] == "dhdSetOutput"] == [0, 7, 0, 255]
+        sdk.results["dhdSetOutput"] = -1
+        with pytest.raises(DeviceFault, match="the device did not accept code 5"):
+            send(5)
+        sdk.results.clear()
+    assert body.output == 0 and body.brakes
+    requests.set(0)
+
+
+def test_output_that_the_device_lacks_or_another_file_is_refused_before_the_motors_are_on(monkeypatch, tmp_path):
+    OutputRequests(tmp_path / "codes")
+    (tmp_path / "other").write_bytes(bytes(200))
+    sdk = FakeSdk(FakeDevice(kind=64))
+    path = str(tmp_path / "codes")
+    refused(monkeypatch, sdk, "does not accept codes.*dhdSetOutput failed", kind="delta", output=path)
+    for path in (str(tmp_path / "other"), str(tmp_path), "/dev/zero", str(tmp_path / "missing")):
+        words = r"device\.output = .*is no file for codes"
+        refused(monkeypatch, sdk, words, ConfigurationError, kind="delta", output=path)
+    assert (tmp_path / "other").read_bytes() == bytes(200)
+    assert not any(call[:2] == ("dhdEnableForce", True) for call in sdk.calls)
 
 
 # --- per tick ---------------------------------------------------------------------------------------------------------

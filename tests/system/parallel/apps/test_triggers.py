@@ -13,15 +13,22 @@ import subprocess
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import devices
 from apps.cli import main
 from apps.experiment.journal import Journal, read_journal, replay
 from apps.experiment.triggers.ports import TriggerSettings
 from apps.experiment.triggers.session import LOG, Triggers
+from devices.common.plane import Plane
+from devices.emulators.forcedimension import MAKER, WEIGHT
 from haptics.errors import DeviceFault
+from haptics.jit import COMPILED
 from tests.apps.experiment.designs import WEBER, changed
 from tests.apps.experiment.journal.records import HEADER, place
+from tests.c_types import needs_compiler
+from tests.devices.emulators.far_ends import resting, served
 from tests.processes import program, until
 
 RESET = 0.002
@@ -102,6 +109,42 @@ def test_codes_of_a_session_are_received_and_journalled_despite_a_kill(receiver,
         ]
         assert own[-1]["tick"] == attempt.response["tick"]
     assert [one["code"] for one in sent].count(1) == len(state.block_starts)
+
+
+@needs_compiler
+@pytest.mark.skipif(not COMPILED, reason="the emulated device moves in compiled code")
+def test_codes_reach_the_digital_output_of_the_device(tmp_path, capsys):
+    own = devices.create_device("forcedimension", {"kind": "delta"})
+    axes = Plane.of(own.settings).axes.ravel()
+    body = resting((-0.03, 0.0), name="1234", kind=63, axes=axes, weight=WEIGHT, half_width=0.1, half_height=0.1)
+    file = experiment(tmp_path, "")
+    with served(MAKER, body) as far_end:
+        device = f'name = "forcedimension"\nkind = "delta"\nlibrary = "{far_end.library}"\n'
+        text = file.read_text().replace('name = "virtual-joystick"\n', device + "hardware_watchdog = 0.0\n")
+        text = text.replace('port = "serial"\naddress = ""\n', 'port = "device"\n').replace("[0.5, 1.0]", "[0.5]")
+        hand = text[text.index("[hand]") : text.index("[law]")]
+        file.write_text(text.replace(hand, ""))
+        out = tmp_path / "out"
+        assert main(["experiment", "run", str(file), "--observer", "simulated", "--out", str(out), "--json"]) == 0
+        log = far_end.far().log()
+    answer = json.loads(capsys.readouterr().out)
+    records = read_journal(Path(answer["journal"])).records
+    sent = [one for record in records if record.get("name") == "triggers" for one in record["sent"]]
+    changes = log[np.flatnonzero(np.diff(log["output"], prepend=0))]
+    assert len(sent) == 1 + 8
+    assert changes["output"].tolist() == [code for one in sent for code in (one["code"], 0)]
+    for one, at in zip(sent, changes["time"][::2], strict=True):
+        assert one["due_ns"] < 1e9 * at < one["sent_ns"]
+
+
+def test_device_without_a_digital_output_is_refused_before_anything_is_written(tmp_path, capsys):
+    file = experiment(tmp_path, "")
+    file.write_text(file.read_text().replace('port = "serial"\naddress = ""\n', 'port = "device"\n'))
+    out = tmp_path / "out"
+    live = ("--observer", "simulated", "--clock", "wall", "--out", str(out))
+    assert main(["experiment", "run", str(file), *live]) == 2
+    assert "triggers.port = 'device': the driver virtual-joystick has no digital output" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_end_of_the_process_or_of_the_output_is_a_fault_and_loses_nothing(receiver, tmp_path):
