@@ -121,7 +121,7 @@ def test_codes_reach_the_digital_output_of_the_device(tmp_path, capsys):
     with served(MAKER, body) as far_end:
         device = f'name = "forcedimension"\nkind = "delta"\nlibrary = "{far_end.library}"\n'
         text = file.read_text().replace('name = "virtual-joystick"\n', device + "hardware_watchdog = 0.0\n")
-        text = text.replace('port = "serial"\naddress = ""\n', 'port = "device"\n').replace("[0.5, 1.0]", "[0.5]")
+        text = text.replace('port = "serial"\naddress = ""\n', 'port = "device"\n')
         hand = text[text.index("[hand]") : text.index("[law]")]
         file.write_text(text.replace(hand, ""))
         out = tmp_path / "out"
@@ -131,7 +131,7 @@ def test_codes_reach_the_digital_output_of_the_device(tmp_path, capsys):
     records = read_journal(Path(answer["journal"])).records
     sent = [one for record in records if record.get("name") == "triggers" for one in record["sent"]]
     changes = log[np.flatnonzero(np.diff(log["output"], prepend=0))]
-    assert len(sent) == 1 + 8
+    assert len(sent) == 1 + 2 * 8
     assert changes["output"].tolist() == [code for one in sent for code in (one["code"], 0)]
     for one, at in zip(sent, changes["time"][::2], strict=True):
         assert one["due_ns"] < 1e9 * at < one["sent_ns"]
