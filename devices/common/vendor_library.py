@@ -25,7 +25,8 @@ from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenEr
 Symbols = Mapping[str, tuple[Any, Sequence[Any]]]
 """Functions of a library: name to the type of the result and the types of the arguments."""
 
-_MACHINES = {3: "x86", 8: "MIPS", 21: "PowerPC", 40: "32-bit ARM", 62: "x86-64", 183: "64-bit ARM", 243: "RISC-V"}
+_MACHINES = {3: "x86", 8: "MIPS", 21: "PowerPC", 40: "ARM", 62: "x86-64", 183: "ARM", 243: "RISC-V"}
+_NAMED = 3  # most missing functions that an error names
 _USUAL = ("~/.local/lib", "/usr/local/lib", "/usr/lib", f"/usr/lib/{platform.machine()}-linux-gnu", "/usr/lib64")
 
 
@@ -148,9 +149,10 @@ class VendorLibrary:
             raise DeviceOpenError(f"{self.backend}: {path} cannot be loaded: {_remedied(reason, str(path))}")
         missing = [name for name in symbols if not hasattr(library, name)]
         if missing:
+            more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
             raise DeviceOpenError(
-                f"{self.backend}: {path or library._name} has no function {', '.join(missing)}: it is not the library "
-                f"of the {self.title}, or too old; install a newer version."
+                f"{self.backend}: {path or library._name} has no function {', '.join(missing[:_NAMED])}{more}: it is "
+                f"not the library of the {self.title}, or too old; install a newer version."
             )
         for name, (result, arguments) in {**symbols, **(optional or {})}.items():
             if hasattr(library, name):

@@ -2,8 +2,8 @@
 
 `spawn` runs this module, whose `main` starts an emulator. The module of the emulator has a context manager
 ``emulator(table)`` that builds the device from a table and yields its address and a function that serves it until
-standard input ends, because the parent process has closed it or has ended. It is imported after the process has left
-real-time scheduling, because its imports are slow.
+standard input ends, because the parent process has closed it or has ended. The process starts in the ordinary
+scheduling class, because imports and compilation are slow, and takes a real-time priority when it serves.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -69,15 +70,25 @@ def spawn(module: str, table: Mapping[str, Any], name: str, farewell: float = FA
         ours = set(found) - its_own
     else:
         ours, its_own = set(found), set(range(os.cpu_count() or 1)) - set(found) or set(found)
-    with _affinity(its_own):  # inherited by the process
-        process = subprocess.Popen(
-            [sys.executable, "-m", "devices.emulators.child", module, json.dumps(table)],
+    priority = str(max(os.sched_getparam(0).sched_priority - 1, 0))
+
+    def start() -> subprocess.Popen[bytes]:
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+            os.sched_setaffinity(0, its_own)
+        return subprocess.Popen(
+            [sys.executable, "-m", "devices.emulators.child", module, json.dumps(table), priority],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": path},
             start_new_session=True,  # signals from a terminal to the driver must not reach it
         )
+
+    # A process inherits scheduling class and processors from the thread that starts it. The caller may have a real-time
+    # priority, which it could not give up and take again with the permissions of an ordinary user.
+    with ThreadPoolExecutor(1) as executor:
+        process = executor.submit(start).result()
     with process, _affinity(ours):
         assert process.stdin is not None and process.stdout is not None
         try:
@@ -112,19 +123,15 @@ def _affinity(processors: set[int]) -> Iterator[None]:
 # --- in the process of the emulator ----------------------------------------------------------------------------------
 
 
-def main(module: str, table: dict[str, Any]) -> int:
+def main(module: str, table: dict[str, Any], priority: int) -> int:
     """Build an emulator, print its address or the error in `table`, and serve it; return the exit status.
 
-    The process ignores termination signals and leaves real-time scheduling: it ends only when its parent closes the
-    pipe, and does not disturb a real-time loop while it imports and compiles. The emulator represents a device with its
-    own processor: it gets priority over other programs, where permitted.
+    The process ignores termination signals: it ends only when its parent closes the pipe. The emulator represents a
+    device with its own processor: it gets priority over other programs, where permitted, and serves with the real-time
+    `priority`, 0 for none.
     """
-    priority = os.sched_getparam(0).sched_priority  # of the real-time loop that started it, 0 if none
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    for thread in map(int, os.listdir("/proc/self/task")):  # libraries may have started threads
-        with contextlib.suppress(OSError):  # it must not run with the priority of the loop that started it
-            os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
     raise_priority()
     with contextlib.ExitStack() as resources:
         try:
@@ -136,9 +143,9 @@ def main(module: str, table: dict[str, Any]) -> int:
         gc.freeze()  # otherwise a collection traverses all objects of numba, and the emulator does not reply for 50 ms
         sys.stdout.write(f"{address}\n")
         sys.stdout.flush()
-        if priority > 1:
+        if priority:
             with contextlib.suppress(OSError):  # only this thread: other work must not delay the loop
-                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority - 1))
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
         serve()
     return 0
 
@@ -152,4 +159,4 @@ def raise_priority() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], json.loads(sys.argv[2])))
+    sys.exit(main(sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])))

@@ -29,7 +29,7 @@ from devices.emulators import usb_bus as bus
 from devices.emulators.handle import SUBSTEP, HandleInSpace, Space
 from devices.emulators.loop import Loop
 from devices.emulators.usb_server import BusServer
-from devices.emulators.wire_faults import FALCON_FAULTS, WireFaults
+from devices.emulators.wire_faults import FALCON_FAULTS, OPENING, WireFaults, parse_wire_fault
 
 # --- mechanism --------------------------------------------------------------------------------------------------------
 
@@ -358,8 +358,7 @@ class EmulatedFalcon(bus.UsbDevice):
     time : WallTime, optional
         Clock; by default real time.
     faults : iterable of str
-        Faults with their times from the first force, ``NAME@SECONDS+DURATION``
-        (`devices.emulators.wire_faults.FALCON_FAULTS`).
+        Faults with their times, ``NAME@SECONDS+DURATION`` (`devices.emulators.wire_faults.FALCON_FAULTS`).
 
     Attributes
     ----------
@@ -385,7 +384,11 @@ class EmulatedFalcon(bus.UsbDevice):
         self.mechanism, self.processor = mechanism, Processor(mechanism)
         self.chip = _Chip(self, serial)
         self.firmware = self.chip
-        super().__init__(WireFaults(FALCON_FAULTS, faults), time)
+        by_part: dict[bool, list[str]] = {False: [], True: []}
+        for text in faults:
+            by_part[parse_wire_fault(text, FALCON_FAULTS).name in OPENING].append(text)
+        super().__init__(WireFaults(FALCON_FAULTS, by_part[False]), time)
+        self._opening = WireFaults(FALCON_FAULTS, by_part[True])
         self.faults.origin = math.inf
         self.changed = threading.Condition(self.lock)
         self.zero_at, self.answers = self.origin, 0
@@ -434,7 +437,7 @@ class EmulatedFalcon(bus.UsbDevice):
         with self.lock:
             now, processor = self.now, self.processor
             self.mechanism.advance(now, processor.motors, processor.homing)
-            faults = self.faults.at(now) if math.isfinite(self.faults.origin) else self.faults.at(-math.inf)
+            faults = self._opening.at(now) | self.faults.at(now if math.isfinite(self.faults.origin) else -math.inf)
             begun, ended, self._last = faults - self._last, self._last - faults, faults
             if "unplug" in begun:
                 self.unplug()

@@ -18,6 +18,10 @@ DELAYS = {"delay-1ms": 1e-3, "delay-5ms": 5e-3, "delay-20ms": 20e-3, "delay-100m
 """Delays by fault name [s]; a table of faults may contain all or some of them, with descriptions."""
 
 
+OPENING = frozenset({"no-permission", "busy", "no-inkwell", "no-licence", "wrong-port", "no-timer"})
+"""Faults of the opening. Their times count from it where those of other faults count from the first force."""
+
+
 def longest_delay(names: Iterable[str]) -> float:
     """Return the additional duration of a transfer with these faults [s]."""
     return max((DELAYS.get(name, 0.0) for name in names), default=0.0)
@@ -120,7 +124,7 @@ TOUCH_FAULTS: dict[str, str] = {
 }
 """Faults of a Touch behind the library of its maker (`devices.emulators.touch`).
 
-Their times count from the first force that the driver commands, for every opening.
+Their times count from the first force that the driver commands, or from the opening (`OPENING`), for every opening.
 """
 
 FALCON_FAULTS: dict[str, str] = {
@@ -137,7 +141,10 @@ FALCON_FAULTS: dict[str, str] = {
     "no-permission": "permission to open the Falcon is missing",
     "busy": "another program has claimed the interface",
 }
-"""Faults of a Falcon (`devices.emulators.falcon`); their times count from the first force."""
+"""Faults of a Falcon (`devices.emulators.falcon`).
+
+Their times count from the first force; those of `OPENING` from the creation.
+"""
 
 ODRIVE_FAULTS: dict[str, str] = {
     "unplug": "the drive is unplugged; after the fault it returns under another address, with its state reset",

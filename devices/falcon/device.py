@@ -200,7 +200,7 @@ def _wait_for(line: FalconLine, lights: int, words: str, patience: float, ready:
         if now - answered > _SILENCE:
             raise DeviceOpenError(f"{NAME}: the Falcon does not answer any more: {wire.AGAIN}.")
         if now > begin + patience:
-            raise DeviceOpenError(f"{NAME}: within device.patience = {patience:g} s nobody did this: {words}.")
+            raise DeviceOpenError(f"{NAME}: not done within device.patience = {patience:g} s: {words}.")
         if not shown and now > begin + _PATIENCE:
             shown = True
             instruct(words)

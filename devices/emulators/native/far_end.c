@@ -25,7 +25,7 @@
 typedef void (*part)(int64_t record, double x, double y);
 
 struct timed {
-    double start, end; /* relative to the first force [s] */
+    double start, end; /* relative to the first force, or to the connection [s] */
     uint64_t bits;
 };
 
@@ -55,9 +55,10 @@ struct device {
     int64_t causes[MOST_FAULTS];      /* of a switch-off when the fault begins; 0 for none */
     int64_t watchdog_cause, speed_cause;
     int64_t unplugging, mute, homed_at_first; /* bits of the faults that disconnect, and that lose replies */
+    int64_t opening;                  /* bits of the faults whose time counts from the connection of a host */
     /* state */
     int64_t switched;                 /* faults that are switched by hand */
-    double began, origin;             /* start of the hand, and time of the first force [s]; 0 before */
+    double began, opened, origin;     /* start of the hand, connection, and first force [s]; 0 before */
     int64_t tick, forces_on, braking, homed, cause, past_faults, connected, transfers;
     double watchdog, speed_limit, renewed; /* [s], [m/s], time of the last force [s] */
     double height, rise;
@@ -143,9 +144,11 @@ static void move(struct device *d, double now)
 static uint64_t present_faults(const struct device *d, double now)
 {
     uint64_t faults = (uint64_t)__atomic_load_n(&d->switched, __ATOMIC_ACQUIRE);
-    for (int i = 0; i < MOST_TIMED && d->origin > 0.0; i++)
-        if (now - d->origin >= d->timed[i].start && now - d->origin < d->timed[i].end)
+    for (int i = 0; i < MOST_TIMED; i++) {
+        const double since = d->timed[i].bits & (uint64_t)d->opening ? d->opened : d->origin;
+        if (since > 0.0 && now - since >= d->timed[i].start && now - since < d->timed[i].end)
             faults |= d->timed[i].bits;
+    }
     return faults;
 }
 
@@ -266,6 +269,8 @@ static int greet(struct device *d, int host, int busy)
 {
     const double now = monotonic();
     struct state state;
+    if (!busy)
+        d->opened = now;
     const uint64_t faults = advance(d, now);
     fill(d, &state, faults, now);
     state.busy = busy;

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from devices.emulators.handle import SimulatedHandle
 from devices.emulators.native.compiler import compiled, fault_flags
-from devices.emulators.wire_faults import DELAYS, parse_wire_fault
+from devices.emulators.wire_faults import DELAYS, OPENING, parse_wire_fault
 from haptics.errors import ConfigurationError, DeviceOpenError
 from haptics.jit import COMPILED
 from haptics.records import fields
@@ -48,8 +48,8 @@ DEVICE = np.dtype(
         ("timed", [*fields("<f8", "start end"), ("bits", "<i8")], (_MOST_TIMED,)),
         *(("delays", "<f8", (_MOST_FAULTS,)), ("causes", "<i8", (_MOST_FAULTS,))),
         *fields("<i8", "watchdog_cause speed_cause unplugging mute homed_at_first"),
-        ("switched", "<i8"),
-        *fields("<f8", "began origin"),
+        *fields("<i8", "opening switched"),
+        *fields("<f8", "began opened origin"),
         *fields("<i8", "tick forces_on braking homed cause past_faults connected transfers"),
         *fields("<f8", "watchdog speed_limit renewed height rise"),
         *fields("<f8", "commanded applied", 3),
@@ -252,6 +252,7 @@ class _Served:
             record["causes"][0, known.index(name)] = cause
         record["watchdog_cause"], record["speed_cause"] = maker.watchdog_cause, maker.speed_cause
         record["unplugging"], record["mute"] = maker.bits("unplug"), maker.bits("dropout")
+        record["opening"] = maker.bits(*OPENING)
         if len(faults) > _MOST_TIMED:
             raise ConfigurationError(f"device.wire_faults: at most {_MOST_TIMED} faults are possible.")
         for row, text in zip(record["timed"][0], faults, strict=False):
@@ -273,7 +274,8 @@ def devices_of(
     bodies : sequence of Body
         The devices, with different names.
     faults : sequence of str
-        Faults of all devices by time, ``NAME@SECONDS+DURATION``; the time counts from the first force of every host.
+        Faults of all devices by time, ``NAME@SECONDS+DURATION``. The time counts from the first force of every host, or
+        from its connection (`devices.emulators.wire_faults.OPENING`).
     until : int
         File descriptor; 0 is standard input, which ends with the parent process.
 

@@ -97,7 +97,7 @@ def test_wrong_path_names_its_source(tmp_path, monkeypatch, exists, words):
     [
         (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\xf7\x00", r"is for processor 247 \(64 bits\), but this Python"),
         (b"\x7fELF\x01\x01\x01" + bytes(9) + b"\x03\x00\x03\x00", r"is for x86 \(32 bits\), but this Python"),
-        (b"\x7fELF\x01\x01\x01" + bytes(9) + b"\x03\x00\x28\x00", r"is for 32-bit ARM \(32 bits\), but this Python"),
+        (b"\x7fELF\x01\x01\x01" + bytes(9) + b"\x03\x00\x28\x00", r"is for ARM \(32 bits\), but this Python"),
         (b"MZ" + bytes(30), "is not a shared library for Linux"),
         (b"", "is not a shared library for Linux"),
     ],
@@ -118,6 +118,8 @@ def test_damaged_library_gives_the_loaders_reason(sdk):
 def test_missing_function_is_named(sdk):
     with pytest.raises(DeviceOpenError, match=r"libpuck\.so\.3 has no function puckOpen, puckRead: .*newer version"):
         SDK.load(str(sdk), {**COS, "puckOpen": (None, ()), "puckRead": (None, ())})
+    with pytest.raises(DeviceOpenError, match=r"no function puck0, puck1, puck2 and 7 more: "):
+        SDK.load(str(sdk), {f"puck{k}": (None, ()) for k in range(10)})
 
 
 def test_denied_permission_says_what_to_do(sdk, monkeypatch):

@@ -13,6 +13,7 @@ import pytest
 from devices.emulators.forcedimension import MAKER
 from devices.emulators.native import compiler
 from devices.emulators.native.far_end import SAG, Body
+from devices.emulators.touch import MAKER as TOUCH
 from haptics.errors import ConfigurationError, DeviceOpenError
 from haptics.jit import COMPILED
 from tests.devices.emulators.far_ends import resting, served
@@ -159,6 +160,19 @@ def test_faults_by_time_count_from_the_first_force_of_every_host(host_of):
             with pytest.raises((EOFError, ConnectionError)):
                 host_of(devices)
             time.sleep(0.25)
+
+
+def test_faults_of_the_opening_count_from_the_connection(host_of):
+    with served(TOUCH, resting(), faults=["no-licence@0+0.1", "warm-motors@0"]) as devices:
+        for _ in range(2):
+            host = host_of(devices)
+            assert host.faults == TOUCH.bits("no-licence"), "there was no force yet"
+            time.sleep(0.12)
+            host.transfer(READ)
+            assert not host.faults
+            host.close()
+            while devices.far().state["connected"]:
+                time.sleep(0.01)
 
 
 def test_second_host_is_refused_and_a_dead_one_makes_room(host_of):

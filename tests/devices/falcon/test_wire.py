@@ -136,8 +136,7 @@ def test_no_falcon_several_and_an_unknown_one_are_told():
     [("no-permission", r"may not be opened .*permission denied.*0403"), ("busy", "held by another program")],
 )
 def test_falcon_that_may_not_be_opened_is_told(fault, words):
-    unit = falcon()
-    unit.faults.set(fault)
+    unit = falcon(faults=[f"{fault}@0"])
     with pytest.raises(DeviceOpenError, match=f"(?s){words}"):
         opened(unit)
 
@@ -271,7 +270,7 @@ def test_homed_falcon_asks_for_nothing():
 def test_handle_beside_the_workspace_is_told():
     unit, told = falcon(), []
     beside = Plane(PLANE.axes, PLANE.middle + np.array((0.0, 0.03, 0.0)))
-    with instructed_by(told.append), pytest.raises(DeviceOpenError, match=r"within device\.patience = 0\.5 s nobody"):
+    with instructed_by(told.append), pytest.raises(DeviceOpenError, match=r"not done within device\.patience = 0\.5 s"):
         driver.home(opened(unit), beside, EXTENT, 0.5)
     assert told == ["hold the handle of the Falcon in the middle of its workspace"]
 
@@ -280,7 +279,7 @@ def test_nobody_homes_the_falcon():
     unit = falcon("loaded")
     unit.mechanism.advance = lambda *_: None
     line = opened(unit)
-    with pytest.raises(DeviceOpenError, match=r"within device\.patience = 2 s nobody did this: pull the handle"):
+    with pytest.raises(DeviceOpenError, match=r"not done within device\.patience = 2 s: pull the handle"):
         driver.home(line, PLANE, EXTENT, 2.0)
     unit.faults.set("dropout")
     with pytest.raises(DeviceOpenError, match="does not answer any more"):

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import devices
+from tests.processes import ROOT
 from tests.system.parallel.commands import run_python
 
 STARTS = """
@@ -55,10 +56,15 @@ def may_have_fifo():
 
 
 @pytest.mark.parametrize(("priority", "policy", "its"), [(0, os.SCHED_OTHER, 0), (20, os.SCHED_FIFO, 19)])
-def test_emulator_loop_has_a_priority_below_its_starter(priority, policy, its):
+def test_emulator_starts_in_the_ordinary_class_and_serves_below_its_starter(priority, policy, its, tmp_path):
     if priority and not may_have_fifo():
         pytest.skip("FIFO scheduling is not granted here")
-    found, of_loop, others = json.loads(run_python("-c", STARTS, priority).stdout)
+    begins = tmp_path / "policies"
+    code = f"import os; print(os.sched_getscheduler(0), file=open({str(begins)!r}, 'a'))"
+    (tmp_path / "sitecustomize.py").write_text(code)
+    path = os.pathsep.join((str(tmp_path), str(ROOT)))
+    found, of_loop, others = json.loads(run_python("-c", STARTS, priority, path=path).stdout)
+    assert begins.read_text().split() == 2 * [str(os.SCHED_OTHER)]
     assert (found, of_loop) == (policy, its)
     assert set(others) <= {os.SCHED_OTHER}
 
@@ -82,12 +88,6 @@ def test_pinned_loop_leaves_the_other_processors_to_its_emulator():
     assert found["before"] == found["ours"] == found["begun"] == found["after"] == PROCESSORS[:1]
     assert set(found["emulator"]) >= set(PROCESSORS[1:])  # a container may leave out others that the machine has
     assert PROCESSORS[0] not in found["emulator"]
-
-
-def test_emulator_imports_no_slow_modules_at_start():
-    """It starts with the priority of the loop that started it."""
-    trial = "import sys, devices.emulators.child; print('numba' in sys.modules or 'usb' in sys.modules)"
-    assert run_python("-c", trial).stdout == "False\n"
 
 
 @pytest.mark.parametrize("name", [info.name for info in devices.describe_backends() if info.emulated])
