@@ -8,11 +8,15 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apps.shared.command import Answer
 from haptics.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from apps.experiment.design import Design
 
 # Modules with large dependencies are imported where they are used.
 
@@ -30,6 +34,13 @@ _FOLDERS = _option(
 _WORKERS = _option("--workers", "number of processes; default: one per processor", metavar="N", type=int, default=0)
 _LSL = _option("--lsl", "stream ticks and records by the Lab Streaming Layer", action="store_true")
 
+_OUTSIDE = _option(
+    "--outside-window",
+    "reason to run the session although the schedule does not allow it; it is recorded",
+    metavar="REASON",
+    default="",
+)
+
 _FORMATS = ("csv", "psignifit", "bids", "psych-ds")
 
 _LICENSES = ("CC0-1.0", "CC-BY-4.0", "CC-BY-SA-4.0", "ODC-By-1.0", "PDDL-1.0")
@@ -45,7 +56,15 @@ _OPTIONS: dict[str, list[_Option]] = {
         ),
         _option("--participant", "code of the participant, never a name", metavar="CODE"),
         _option("--participants", "number of simulated participants, sim01 and so on", metavar="N", type=int),
-        _option("--session", "number of the participant's session (default 1)", metavar="N", type=int, default=1),
+        _option(
+            "--session",
+            "number of the participant's session; default: 1, or with a schedule the next one, for simulated observers "
+            "all of them",
+            metavar="N",
+            type=int,
+        ),
+        _option("--date", "simulated day of a simulated observer's session, with a schedule", metavar="YYYY-MM-DD"),
+        _OUTSIDE,
         _option("--seed", "seed of all random numbers; replaces that of the file", metavar="N", type=int),
         _option("--out", "folder of all sessions", metavar="DIR", type=Path, default=Path("experiments")),
         _WORKERS,
@@ -64,6 +83,7 @@ _OPTIONS: dict[str, list[_Option]] = {
         ),
         _option("--screens", "show both screens (rehearsal)", action="store_true"),
         _LSL,
+        _OUTSIDE,
     ],
     "export": [
         _FOLDERS,
@@ -115,6 +135,12 @@ _OPTIONS: dict[str, list[_Option]] = {
             "--out", "new folder or ZIP file, or an earlier archive", metavar="DIR|FILE.zip", type=Path, required=True
         ),
         _option("--with-text", "include answers in free text, which may identify people", action="store_true"),
+    ],
+    "status": [
+        _option("folder", "folder of all sessions", metavar="FOLDER", type=Path),
+        _option("--date", "day of the status; default: today", metavar="YYYY-MM-DD"),
+        _option("--out", "page to write", metavar="FILE.html", type=Path),
+        _option("--language", "language of the page; default: that of the experiment", choices=("en", "de")),
     ],
     "erase": [
         _option("code", "code of the participant", metavar="CODE"),
@@ -172,11 +198,17 @@ def run_new(options: argparse.Namespace) -> Answer:
         raise ConfigurationError("--screens: shows one session in real time; leave out --participants and --clock off.")
     manner = Manner(options.clock == "wall", options.lsl, options.screens)
     codes = [f"sim{number + 1:02d}" for number in range(count)] if count else [options.participant or "sim01"]
-    requests = [Request(code, options.session, seed, options.out, fields, simulated, manner) for code in codes]
-    if len(requests) == 1:
-        result = run_session(design, requests[0])
-        return Answer(result, describe(result))
-    results = run_sessions(options.file, requests, options.workers)
+    numbers, day = _sessions(design, options, codes[0])
+    reason = options.outside_window.strip()
+    results = []
+    for number in numbers:
+        requests = [Request(code, number, seed, options.out, fields, simulated, manner, day, reason) for code in codes]
+        if len(requests) == 1:
+            results.append(run_session(design, requests[0]))
+        else:
+            results += run_sessions(options.file, requests, options.workers)
+    if len(results) == 1:
+        return Answer(results[0], describe(results[0]))
     together = {
         "folder": str(options.out),
         "participant": [one["participant"] for one in results],
@@ -188,11 +220,40 @@ def run_new(options: argparse.Namespace) -> Answer:
     return Answer(together, "\n".join(describe(one) for one in results))
 
 
+def _sessions(design: Design, options: argparse.Namespace, code: str) -> tuple[list[int], date | None]:
+    """Return the numbers of the sessions to run, and the simulated day."""
+    from apps.experiment.journal.folder import require_code
+    from apps.experiment.schedule import next_session
+
+    count, simulated, day = design.schedule.sessions, options.observer == "simulated", _day(options.date, "--date")
+    if options.outside_window and not count:
+        raise ConfigurationError(f"--outside-window: {options.file} has no table [schedule].")
+    if day is not None and not (count and simulated and options.session is not None):
+        raise ConfigurationError(
+            "--date: needs --observer simulated, --session, and an experiment with the table [schedule]."
+        )
+    if options.session is not None or not count:
+        return [1 if options.session is None else options.session], day
+    if simulated:
+        return list(range(1, count + 1)), None
+    return [next_session(options.out, require_code(code), design.experiment.name)], None
+
+
+def _day(text: str | None, option: str) -> date | None:
+    from apps.experiment.schedule import parse_day
+
+    try:
+        return None if text is None else parse_day(text)
+    except ValueError as error:
+        raise ConfigurationError(f"{option} {text[:40] if text else text}: {error}.") from error
+
+
 def resume(options: argparse.Namespace) -> Answer:
     """Continue an interrupted session."""
     from apps.experiment.session.running import Manner, resume_session
 
-    result = resume_session(options.folder, Manner(options.clock == "wall", options.lsl, options.screens))
+    manner = Manner(options.clock == "wall", options.lsl, options.screens)
+    result = resume_session(options.folder, manner, options.outside_window.strip())
     return Answer(result, describe(result))
 
 
@@ -356,6 +417,22 @@ def erase(options: argparse.Namespace) -> Answer:
     return Answer(result, words)
 
 
+def status(options: argparse.Namespace) -> Answer:
+    """Show which participants are due."""
+    from apps.experiment.status import as_json, as_page, as_text, read_status
+    from haptics.files import write_atomically
+
+    found = read_status(options.folder, _day(options.date, "--date"))
+    words = "\n\n".join(map(as_text, found))
+    result: dict[str, Any] = {"experiments": [as_json(one) for one in found]}
+    if options.out is not None:
+        if not options.out.parent.is_dir():
+            raise ConfigurationError(f"{options.out}: cannot be written (there is no folder {options.out.parent}).")
+        write_atomically(options.out, as_page(found, options.language or ""))
+        words, result["page"] = f"{words}\npage: {options.out}", str(options.out)
+    return Answer(result, words)
+
+
 # --- planning ---
 
 
@@ -445,6 +522,7 @@ WORK: dict[str, tuple[str, Callable[[argparse.Namespace], Answer]]] = {
     "pack": ("make the recordings of sessions smaller, without loss", pack),
     "decode": ("open the sealed codes of blind sessions that have ended", decode),
     "archive": ("write the data of sessions for a repository, with licence and codebook", archive),
+    "status": ("show which participants are due for their next session", status),
     "erase": ("delete the data of a participant on request, with a record", erase),
 }
 """Summary and function of each sub-command."""

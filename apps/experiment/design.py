@@ -30,6 +30,7 @@ from apps.experiment.settings import (
     PracticeSettings,
     ResponseSettings,
     ResumeSettings,
+    ScheduleSettings,
     ScreenSettings,
     StimulusSettings,
     TextSettings,
@@ -59,6 +60,7 @@ OWN_TABLES: dict[str, type[Any]] = {
     "friction": FrictionSettings,
     "response": ResponseSettings,
     "resume": ResumeSettings,
+    "schedule": ScheduleSettings,
     "texts": TextSettings,
     "fields": FieldSettings,
     "groups": GroupSettings,
@@ -113,8 +115,8 @@ class Design:
         Text of the file.
     tables : dict
         Parsed content of the file. Conditions from factors or a CSV file are listed.
-    experiment, stimulus, catch, practice, trials, exploration, friction, response, resume, texts, fields, screen,
-    consent, triggers, groups
+    experiment, stimulus, catch, practice, trials, exploration, friction, response, resume, schedule, texts, fields,
+    screen, consent, triggers, groups
         Settings of the tables of the same names.
     conditions : tuple of ConditionSettings
         Conditions, which are constant within a track.
@@ -152,6 +154,7 @@ class Design:
     friction: FrictionSettings
     response: ResponseSettings
     resume: ResumeSettings
+    schedule: ScheduleSettings
     texts: TextSettings
     fields: FieldSettings
     groups: GroupSettings
@@ -430,6 +433,8 @@ def _check(source: Source, design: Design) -> None:
         build(AnalysisSettings, design.tables.get("analysis", {}), "analysis")
     _check_responses(source, design)
     _check_groups(source, design)
+    if "schedule" in design.tables and not design.schedule.sessions:
+        raise source.error(("schedule", "sessions"), "schedule.sessions: is missing; give the number of sessions.")
     if design.friction.measure_each_session:
         from apps.experiment.friction import require_measurable
 

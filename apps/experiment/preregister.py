@@ -107,6 +107,7 @@ def preregistration(design: Design, power: Mapping[str, Any] | None, participant
         **({"conditions_file": design.csv_text} if design.csv_text else {}),
         **({"factors": factors} if factors else {}),
         **({"groups": asdict(design.groups)} if design.groups.names else {}),
+        **({"schedule": asdict(design.schedule)} if design.schedule.sessions else {}),
     }
 
 
@@ -201,6 +202,12 @@ def as_markdown(facts: Facts) -> str:
         ]
     else:
         assigned = []
+    scheduled, schedule = [], facts.get("schedule")
+    if schedule is not None:
+        least, most = (", ".join(map(str, schedule[name])) for name in ("minimum_days", "maximum_days"))
+        days = f"; days after the previous one: at least {least}" if least else ""
+        days += f", at most {most}" if most else ""
+        scheduled = [f"- Sessions of each participant: {schedule['sessions']}{days}"]
     runs = re.findall(r"`+", facts["file"] + csv_text)
     fence = "`" * max(max(map(len, runs), default=0) + 1, 3)
     lines = [
@@ -215,7 +222,7 @@ def as_markdown(facts: Facts) -> str:
         f"- What varies: `{stimulus['axis']}`, on a {stimulus['scale']} scale",
         f"- Device `{stimulus['device']}`, model `{stimulus['model']}`",
         *([f"- Factors: {'; '.join(listed)}"] if listed else []),
-        *map(_cell, assigned),
+        *map(_cell, (*assigned, *scheduled)),
         f"- The experimenter {blind}",
         f"- Noted of every participant: {', '.join(facts['fields']) or 'the code'}",
         "",

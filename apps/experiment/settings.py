@@ -10,7 +10,9 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any, Self
+from zoneinfo import ZoneInfo
 
 from apps.experiment.trial import TASKS
 from haptics.errors import ConfigurationError
@@ -298,6 +300,62 @@ class ResumeSettings:
 
     def __post_init__(self) -> None:
         check(self, "resume")
+
+
+_MOST_DAYS = 3650
+
+
+@documented
+@dataclass(frozen=True)
+class ScheduleSettings:
+    """Table ``schedule``: number of sessions of a participant, and the days between them."""
+
+    sessions: int = bounded(0, minimum=0, maximum=99, doc="number of sessions of each participant; 0: no schedule")
+    minimum_days: Any = unrestricted(
+        1,
+        "a whole number, or one for each session after the first",
+        doc="fewest days after the previous session; 0: the same day",
+    )
+    maximum_days: Any = unrestricted(
+        (),
+        "a whole number, or one for each session after the first",
+        doc="most days after the previous session; default: no limit",
+    )
+    time_zone: str = string(
+        "", allowed="a name such as Europe/Berlin", doc="time zone of the days; empty: that of the computer"
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "schedule")
+        gaps = max(self.sessions - 1, 0)
+        for name in ("minimum_days", "maximum_days"):
+            given = getattr(self, name)
+            days = given if isinstance(given, list | tuple) else (given,) * gaps
+            good = all(type(one) is int and 0 <= one <= _MOST_DAYS for one in days)
+            good = good and (isinstance(given, list | tuple) or type(given) is int)
+            good = good and (not self.sessions or len(days) in (0, gaps))
+            allowed = f"a whole number of days, 0 to {_MOST_DAYS}, or a list of {gaps} of them"
+            _require(good and (bool(days) or not gaps or name == "maximum_days"), f"schedule.{name}", given, allowed)
+            object.__setattr__(self, name, tuple(days))
+        if any(least > most for least, most in zip(self.minimum_days, self.maximum_days, strict=False)):
+            raise ConfigurationError(
+                f"schedule.maximum_days = {list(self.maximum_days)}: must be at least schedule.minimum_days = "
+                f"{list(self.minimum_days)}."
+            )
+        _ = self.zone
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """Time zone of the days, or None for the time zone of the computer."""
+        if self.time_zone in ("", "UTC"):  # needs no file of time zones
+            return UTC if self.time_zone else None
+        try:
+            return ZoneInfo(self.time_zone)
+        except (KeyError, ValueError, OSError) as error:
+            raise ConfigurationError(
+                f"schedule.time_zone = {self.time_zone[:60]!r}: must be a time zone of this computer, such as "
+                "Europe/Berlin."
+            ) from error
 
 
 @documented

@@ -38,7 +38,7 @@ div.columns { display: flex; flex-wrap: wrap; gap: 0 48px; }
 """Style for the screen and for printing on A4."""
 
 
-def document(title: str, sections: Sequence[str], style: str = "") -> str:
+def document(title: str, sections: Sequence[str], style: str = "", language: str = "en") -> str:
     """Return the HTML document.
 
     Parameters
@@ -49,10 +49,12 @@ def document(title: str, sections: Sequence[str], style: str = "") -> str:
         HTML of the sections; each is a page when printed.
     style : str
         CSS added to the common style.
+    language : str
+        Language of the text.
     """
     body = "\n".join(sections)
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<!DOCTYPE html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,12 @@ from apps.experiment.assignment import Assignment, AssignmentLog
 from apps.experiment.design import Design, design_of, read_design
 from apps.experiment.journal.blinding import make_codes, seal_codes
 from apps.experiment.journal.folder import SessionFolder, reserve_slot
-from apps.experiment.journal.journal import Journal, parsed, replay
+from apps.experiment.journal.journal import Journal, parsed, read_journal, replay
 from apps.experiment.journal.schema import GROUP
 from apps.experiment.journal.tables import write_table
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures.methods import child, person_seed, trial_seed
+from apps.experiment.schedule import SCHEDULED, day_of, require_due, sessions_of, today_in, window_of
 from apps.experiment.screens.display import Display
 from apps.experiment.sequence import Participant, TrialSequence
 from apps.experiment.session.live import require_display, run_with_screens
@@ -87,6 +88,10 @@ class Request:
         Whether a simulated observer answers.
     manner : Manner
         Options of the execution.
+    date : date or None
+        Simulated day of a simulated observer's session; None for the first day on which the session is due.
+    outside : str
+        Reason for a session outside the window of the schedule.
     """
 
     code: str
@@ -96,6 +101,8 @@ class Request:
     fields: dict[str, str]
     simulated: bool
     manner: Manner = Manner()
+    date: date | None = None
+    outside: str = ""
 
 
 def run_session(design: Design, request: Request) -> dict[str, Any]:
@@ -110,20 +117,30 @@ def run_session(design: Design, request: Request) -> dict[str, Any]:
         return _run(design, journal, who, request.manner)
 
 
-def resume_session(folder: Path, manner: Manner | None = None) -> dict[str, Any]:
-    """Continue an interrupted session."""
+def resume_session(folder: Path, manner: Manner | None = None, outside: str = "") -> dict[str, Any]:
+    """Continue an interrupted session. `outside` is the reason to do so outside the window of the schedule."""
     design, journal, who = reopen(folder)
     manner = manner or Manner()
     with journal:
-        _require_possible(design, journal.records[0]["observer"] is not None, manner)
+        simulated, out = journal.records[0]["observer"] is not None, journal.place.folder.resolve().parents[1]
+        _require_possible(design, simulated, manner)
+        scheduled = None
+        if design.schedule.sessions and not simulated:
+            today = today_in(design.schedule.zone)
+            scheduled = require_due(design.schedule, journal.place, out, design.experiment.name, today, outside)
         journal.append("event", name="resumed", torn_bytes=journal.torn)
-        design, who = in_group(design, journal, who, journal.place.folder.resolve().parents[1])
+        if scheduled is not None:
+            journal.append("event", name=SCHEDULED, **scheduled)
+        design, who = in_group(design, journal, who, out)
         return _run(design, journal, who, manner)
 
 
 def run_sessions(file: Path, requests: Sequence[Request], count: int) -> list[dict[str, Any]]:
     """Run sessions of simulated participants in parallel, with the arrival order of `requests`."""
     design = read_design(file)
+    for request in requests:
+        place = SessionFolder.new(request.out, request.code, request.session, design.experiment.name)
+        _scheduled(design, request, place)
     for request in requests:
         reserve_slot(request.out, design.experiment.name, request.code)
         if design.groups.names:
@@ -266,6 +283,7 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
             f"{place.folder} has a session of this experiment: continue it with 'haptics experiment resume "
             f"{place.folder}', or choose another --participant, --session or --out."
         )
+    scheduled = _scheduled(design, request, place)
     slot, seal = reserve_slot(request.out, design.experiment.name, request.code), None
     if design.experiment.blind:
         tracks = [(one.name, f"{one.name}/{k + 1}") for one in design.conditions for k in range(one.tracks)]
@@ -288,6 +306,8 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
         sidecar["conditions_text"] = design.csv_text
     journal = Journal.create(place, header, sidecar)
     try:
+        if scheduled is not None:
+            journal.append("event", name=SCHEDULED, **scheduled)
         compensated = design.session.device_settings.get("friction_parameters")
         if compensated and not design.friction.measure_each_session:
             write_atomically(place.friction, read_small(compensated).decode("utf-8"))
@@ -295,6 +315,27 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
         journal.close()
         raise
     return journal, Participant(request.code, request.session, slot, request.seed)
+
+
+def _scheduled(design: Design, request: Request, place: SessionFolder) -> dict[str, Any] | None:
+    """Return the day of a new session for the journal, None without a schedule.
+
+    A simulated participant comes on the first day on which the session is due.
+
+    Raises
+    ------
+    ConfigurationError
+        If the session is outside its window.
+    """
+    schedule, name = design.schedule, design.experiment.name
+    if not schedule.sessions:
+        return None
+    today = request.date or today_in(schedule.zone)
+    previous = sessions_of(request.out, request.code, name).get(request.session - 1)
+    if request.simulated and request.date is None and previous is not None:
+        day = day_of(replay(read_journal(previous.journal).records), schedule.zone)
+        today = window_of(schedule, request.session, day).first or today
+    return require_due(schedule, place, request.out, name, today, request.outside)
 
 
 def _with_group_fields(design: Design, request: Request) -> dict[str, str]:
