@@ -1,5 +1,6 @@
 """Verification raises no alarm on many honest recordings."""
 
+import itertools
 import tracemalloc
 
 import numpy as np
@@ -9,7 +10,7 @@ from apps.verify import recorded
 from apps.verify.check import verify
 from apps.verify.findings import INCOMPLETE, OK, VIOLATED
 from apps.verify.recorded import Recorded
-from tests.apps.verify.forging import assert_honest, copy_of, wrongs
+from tests.apps.verify.forging import WRONGS, assert_honest, copy_of, wrongs
 from tests.apps.verify.runs import CLASSICS, classic_plan, make, plan_of
 from tests.apps.verify.test_elements import iwan
 from tests.apps.verify.test_verify import falsify, honest  # noqa: F401
@@ -45,7 +46,7 @@ def test_residuals_do_not_depend_on_the_window(honest, tmp_path, monkeypatch):
 
 def test_findings_do_not_depend_on_the_window(honest, tmp_path, monkeypatch):
     verdicts = set()
-    for number, name, first in wrongs(30, len(honest)):
+    for number, name, first in itertools.islice(wrongs(len(WRONGS), len(honest)), 0, None, 2):
         monkeypatch.setattr(recorded, "WINDOW", 50_000)
         falsify(honest, number, name, first, tmp_path / "forged")
         whole = everything(tmp_path / "forged")
