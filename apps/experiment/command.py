@@ -146,6 +146,7 @@ _OPTIONS: dict[str, list[_Option]] = {
         _option("code", "code of the participant", metavar="CODE"),
         _option("--out", "folder of all sessions", metavar="DIR", type=Path, default=Path("experiments")),
         _option("--reason", "reason for the record of erasures, without names", metavar="TEXT", default=""),
+        _option("--copies", "delete exports, reports and other files with the code too", action="store_true"),
         _option("--yes", "delete the files; otherwise they are only counted", action="store_true"),
     ],
 }
@@ -403,17 +404,22 @@ def erase(options: argparse.Namespace) -> Answer:
         "reservations": [str(one) for one in found.reservations],
         "files": found.files,
         "bytes": found.bytes,
+        "copies": [str(one) for one in found.copies],
         "mentions": [str(one) for one in found.mentions],
     }
     words = f"{found.code}: {len(found.sessions)} sessions, {found.files} files, {grouped(found.bytes)} bytes"
     if options.yes:
-        result["record"] = erase_participant(found, options.reason)
+        result["record"] = erase_participant(found, options.reason, copies=options.copies)
         words += f" erased; recorded in {options.out / RECORD}"
     else:
         words += " would be deleted permanently; nothing has been deleted yet. Add --yes to delete them"
-    if found.mentions:
-        words += f"\n{len(found.mentions)} files that contain the code are kept; delete them or create them again:"
-        words += "".join(f"\n  {one}" for one in found.mentions[:20])
+    for paths, text in (
+        (found.copies, "are deleted too" if options.copies else "are kept; add --copies to delete them too"),
+        (found.mentions, "belong to other participants and are kept"),
+    ):
+        if paths:
+            words += f"\n{len(paths)} other files and exports that contain the code {text}:"
+            words += "".join(f"\n  {one}" for one in paths[:20])
     return Answer(result, words)
 
 

@@ -6,18 +6,23 @@ was interrupted is completed when it is repeated.
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import importlib.metadata
 import json
+import lzma
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from apps.experiment.journal.folder import JournalFault, Lock, flush_folder, require_code, write_durably
 from haptics.errors import ConfigurationError
@@ -27,8 +32,13 @@ RECORD = "erasures.jsonl"
 """Name of the record of erasures."""
 
 _DELETED = ".erasing-"
-_LARGEST_RESERVATION, _LARGEST_SEARCHED = 4096, 64_000_000
+_LARGEST_RESERVATION, _LARGEST_RECORD, _LARGEST_UNPACKED = 4096, 64_000_000, 1 << 33
+_OVERLAP = 128  # of two chunks that are searched; longer than a code
+_MANIFEST = ".haptics-export.json"  # of an export (`apps.experiment.export.formats`)
 _TEXTS = frozenset((".jsonl", ".json", ".tsv", ".csv", ".html", ".md", ".txt", ".toml", ".m3u"))
+_UNPACK: dict[str, Callable[[IO[bytes]], Any]] = {
+    ".gz": gzip.open, ".tgz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,8 +57,11 @@ class Erasure:
         Files that reserve a place for the participant, such as a slot.
     files, bytes : int
         Number and total size of all files to delete.
+    copies : tuple of Path
+        Other files below `out` that contain the code, such as reports and archives, and exports as whole folders. They
+        are deleted on request.
     mentions : tuple of Path
-        Other text files below `out` that contain the code, such as exports and reports. They are not deleted.
+        Files of other participants that contain the code, such as a note in a journal. They are never deleted.
     """
 
     code: str
@@ -57,6 +70,7 @@ class Erasure:
     reservations: tuple[Path, ...]
     files: int
     bytes: int
+    copies: tuple[Path, ...]
     mentions: tuple[Path, ...]
 
     @property
@@ -79,25 +93,27 @@ def find_participant(out: Path, code: str) -> Erasure:
     sessions = tuple(sorted(one for one in folder.glob("ses-*") if one.is_dir() and not one.is_symlink()))
     own = list(_files(folder)) if folder.is_dir() else []
     word = re.compile(rb"(?<![A-Za-z0-9])" + code.encode() + rb"(?![A-Za-z0-9])")
-    reservations, mentions = [], []
+    reservations, copies, mentions = list[Path](), list[Path](), list[Path]()
     for path in _files(out):
-        if folder in path.parents or path == out / RECORD or path.relative_to(out).parts[0].startswith(_DELETED):
+        name = path.relative_to(out)
+        if folder in path.parents or path == out / RECORD or name.parts[0].startswith(_DELETED):
             continue
+        others = name.parts[0].startswith("sub-")
         if _reserves(path, code):
             reservations.append(path)
-        elif word.search(str(path.relative_to(out)).encode()) or _mentions(path, word):
-            mentions.append(path)
+        elif word.search(str(name).encode()) or _contains(path, word, not others or path.suffix in _TEXTS):
+            (mentions if others else copies).append(_export_of(path, out))
     states = [one.get("state") for one in read_record(out) if one.get("participant") == code]
     interrupted = states[-1:] == ["begun"]
-    if not folder.is_dir() and not reservations and not interrupted:
+    if not folder.is_dir() and not reservations and not interrupted and not (states and copies):
         raise ConfigurationError(f"--out {out}: there are no data of {code}; give the folder that was --out.")
     size = sum(os.lstat(path).st_size for path in (*own, *reservations))
     count = len(own) + len(reservations)
-    return Erasure(code, out, sessions, tuple(reservations), count, size, tuple(mentions))
+    return Erasure(code, out, sessions, tuple(reservations), count, size, tuple(dict.fromkeys(copies)), tuple(mentions))
 
 
-def erase(found: Erasure, reason: str = "") -> dict[str, Any]:
-    """Delete the files of a participant, and return the record of the erasure.
+def erase(found: Erasure, reason: str = "", *, copies: bool = False) -> dict[str, Any]:
+    """Delete the files of a participant, with `copies` also those in ``found.copies``; return the record.
 
     Raises
     ------
@@ -107,6 +123,7 @@ def erase(found: Erasure, reason: str = "") -> dict[str, Any]:
         If a file cannot be deleted, or the record cannot be written.
     """
     facts = {"participant": found.code, "sessions": len(found.sessions), "files": found.files, "bytes": found.bytes}
+    facts |= {"copies": len(found.copies)} if copies else {}
     facts |= {"reason": reason, "haptics": importlib.metadata.version("haptics")}
     try:
         with ExitStack() as stack:
@@ -124,6 +141,12 @@ def erase(found: Erasure, reason: str = "") -> dict[str, Any]:
             else:
                 path.unlink(missing_ok=True)
             flush_folder(path.parent)
+        for path in found.copies if copies else ():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+            flush_folder(path.parent)
         return _append(found.out, {"state": "erased", **facts})
     except OSError as error:
         if isinstance(error, JournalFault):
@@ -138,7 +161,7 @@ def read_record(out: Path) -> list[dict[str, Any]]:
     """Return the records of erasures in the folder of all sessions, without damaged lines."""
     try:
         with open(out / RECORD, "rb", opener=open_nonblocking) as file:
-            lines = file.read(_LARGEST_SEARCHED).splitlines()
+            lines = file.read(_LARGEST_RECORD).splitlines()
     except OSError:
         return []
     found = []
@@ -193,8 +216,50 @@ def _reserves(path: Path, code: str) -> bool:
     return isinstance(found, dict) and found.get("participant") == code and "record" not in found
 
 
-def _mentions(path: Path, word: re.Pattern[bytes]) -> bool:
-    return path.suffix in _TEXTS and word.search(_read(path, _LARGEST_SEARCHED)) is not None
+def _export_of(path: Path, out: Path) -> Path:
+    """Return the folder of the export that contains a file, the file itself if it belongs to none."""
+    folders = [one for one in path.parents if out in one.parents and (one / _MANIFEST).is_file()]
+    return folders[-1] if folders else path
+
+
+def _contains(path: Path, word: re.Pattern[bytes], searched: bool) -> bool:
+    """Return True if a file, or its content if it is compressed, contains a word or cannot be read."""
+    if not searched or path.is_symlink() or not path.is_file():
+        return False
+    try:
+        with open(path, "rb", opener=open_nonblocking) as file:
+            unpack = _UNPACK.get(path.suffix)
+            if unpack is not None:
+                with unpack(file) as contents:
+                    return _finds(contents, word)
+            if not zipfile.is_zipfile(file):
+                file.seek(0)
+                return _finds(file, word)
+            with zipfile.ZipFile(file) as archive:
+                for member in archive.infolist():
+                    if word.search(member.filename.encode()):
+                        return True
+                    with archive.open(member) as contents:
+                        if _finds(contents, word):
+                            return True
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError):
+        return True
+    return False
+
+
+def _finds(file: IO[bytes], word: re.Pattern[bytes]) -> bool:
+    """Return True if a file contains a word, or is too large to search."""
+    data, size = b"", 0
+    while chunk := file.read(1 << 20):
+        data, size = data[-_OVERLAP:] + chunk, size + len(chunk)
+        if size > _LARGEST_UNPACKED or any(end < len(data) for end in _ends(data, size, word)):
+            return True
+    return any(True for _ in _ends(data, size, word))
+
+
+def _ends(data: bytes, size: int, word: re.Pattern[bytes]) -> Iterator[int]:
+    """Yield the ends of a word in the last `data` of `size` bytes; a word at their start may be part of another one."""
+    return (found.end() for found in word.finditer(data) if found.start() or len(data) == size)
 
 
 def _read(path: Path, most: int) -> bytes:

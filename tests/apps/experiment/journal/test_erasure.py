@@ -1,8 +1,11 @@
 """Erasure of a participant: nothing remains but the record, also after an interruption."""
 
-import json
+import bz2
+import gzip
+import lzma
 import os
 import shutil
+import zipfile
 
 import pytest
 
@@ -44,7 +47,7 @@ def traces(out, code):
 def test_nothing_remains_but_the_record_and_others_are_kept(out):
     others = {path: path.read_bytes() for path in traces(out, "P10") if path.is_file()}
     found = find_participant(out, "P01")
-    assert (len(found.sessions), len(found.reservations), found.mentions) == (2, 3, ())
+    assert (len(found.sessions), len(found.reservations), found.copies, found.mentions) == (2, 3, (), ())
     erase(found, "on request")
     assert traces(out, "P01") == []
     assert {path: path.read_bytes() for path in traces(out, "P10") if path.is_file()} == others
@@ -88,8 +91,35 @@ def test_running_session_and_links_are_refused(out, tmp_path):
     assert not (tmp_path / "elsewhere").exists() and (out / "sub-P01").is_dir()
 
 
-def test_exports_and_reports_with_the_code_are_listed(out):
-    (out / "report.html").write_text("<p>P01, P10</p>")
-    (out / "other.html").write_text("<p>P011</p>")
-    (out / "slots" / "bad.json").write_text(json.dumps([["P01"]] * 3))
-    assert [path.name for path in find_participant(out, "P01").mentions] == ["report.html", "bad.json"]
+COMPRESSED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+
+
+def test_copies_are_found_in_any_form_and_deleted_on_request_only(out):
+    text = b"x" * (1 << 20) + b" sub-P01 "  # across the chunks that are searched
+    copies = {
+        "report.html": b"<p>P10, P01</p>",
+        "table.parquet": b"PAR1\0\1P01\0PAR1",
+        "deep/P01.bin": b"",
+        "long": text,
+    }
+    copies |= {f"table.csv{suffix}": compress(text) for suffix, compress in COMPRESSED.items()}
+    copies |= {"torn.gz": gzip.compress(text)[:-20], "slots/bad.json": b'["P01", "P01", "P01"]'}
+    kept = {"other.html": b"<p>P011, XP01, p01</p>", "other.csv.gz": gzip.compress(b"P011"), "empty": b""}
+    kept["other"] = b"x" * ((1 << 20) - 129) + b"yP01 " + b"y" * 200  # the code begins where a chunk does
+    for name, data in {**copies, **kept}.items():
+        (out / name).parent.mkdir(exist_ok=True)
+        (out / name).write_bytes(data)
+    for name, inner in (("names.zip", "sub-P01.tsv"), ("content.zip", "participants.tsv")):
+        with zipfile.ZipFile(out / name, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr(inner, "sub-P01\n")
+        copies[name] = (out / name).read_bytes()
+    note = out / "sub-P10" / "note.txt"
+    note.write_text("after P01")
+    found = find_participant(out, "P01")
+    assert sorted(str(path.relative_to(out)) for path in found.copies) == sorted(copies)
+    assert found.mentions == (note,)
+    erase(found)
+    assert all((out / name).read_bytes() == data for name, data in copies.items())
+    erase(find_participant(out, "P01"), copies=True)
+    assert not any((out / name).exists() for name in copies)
+    assert all((out / name).read_bytes() == data for name, data in kept.items()) and note.exists()
