@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +67,7 @@ _OPTIONS: dict[str, list[_Option]] = {
         _OUTSIDE,
         _option("--seed", "seed of all random numbers; replaces that of the file", metavar="N", type=int),
         _option("--out", "folder of all sessions", metavar="DIR", type=Path, default=Path("experiments")),
+        _option("--report", "report of the participants, written at the end", metavar="FILE.html", type=Path),
         _WORKERS,
         _option(
             "--field", "data about the participant", dest="fields", metavar="NAME=VALUE", action="append", default=[]
@@ -185,16 +186,13 @@ def run_new(options: argparse.Namespace) -> Answer:
         raise ConfigurationError("--lsl: streams one session; leave out --participants.")
     if not simulated and not options.participant:
         raise ConfigurationError("--participant is missing: the code of the participant, such as P01; never a name.")
+    if options.report is not None:
+        _require_folder(options.report)
     design = read_design(options.file)
     seed = design.experiment.seed
     if options.seed is not None:
         seed = dataclasses.replace(design.experiment, seed=options.seed).seed
-    fields = {}
-    for text in options.fields:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise ConfigurationError(f"--field {text}: must have the form name=value, for instance age_band=20-29.")
-        fields[name.strip()] = value.strip()
+    fields = _parse_fields(options.fields)
     if options.screens and (count is not None or options.clock == "off"):
         raise ConfigurationError("--screens: shows one session in real time; leave out --participants and --clock off.")
     manner = Manner(options.clock == "wall", options.lsl, options.screens)
@@ -208,17 +206,33 @@ def run_new(options: argparse.Namespace) -> Answer:
             results.append(run_session(design, requests[0]))
         else:
             results += run_sessions(options.file, requests, options.workers)
-    if len(results) == 1:
-        return Answer(results[0], describe(results[0]))
-    together = {
-        "folder": str(options.out),
-        "participant": [one["participant"] for one in results],
-        "trials": sum(one["trials"] for one in results),
-        "repeated": sum(one["repeated"] for one in results),
-        "journal": [one["journal"] for one in results],
-        "sessions": results,
-    }
-    return Answer(together, "\n".join(describe(one) for one in results))
+    together = results[0]
+    if len(results) > 1:
+        together = {
+            "folder": str(options.out),
+            "participant": [one["participant"] for one in results],
+            "trials": sum(one["trials"] for one in results),
+            "repeated": sum(one["repeated"] for one in results),
+            "journal": [one["journal"] for one in results],
+            "sessions": results,
+        }
+    words = "\n".join(describe(one) for one in results)
+    if options.report is not None:
+        folders = list(dict.fromkeys(Path(one["folder"]).parent for one in results))
+        summary, found = _write_report(folders, options.report, [])
+        together, words = together | {"report": summary}, f"{words}\n{found}"
+    return Answer(together, words)
+
+
+def _parse_fields(texts: Sequence[str]) -> dict[str, str]:
+    """Return the data about the participant from the texts ``name=value`` of ``--field``."""
+    fields = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ConfigurationError(f"--field {text}: must have the form name=value, for instance age_band=20-29.")
+        fields[name.strip()] = value.strip()
+    return fields
 
 
 def _sessions(design: Design, options: argparse.Namespace, code: str) -> tuple[list[int], date | None]:
@@ -295,8 +309,18 @@ def export(options: argparse.Namespace) -> Answer:
 
 def report(options: argparse.Namespace) -> Answer:
     """Analyse every session and write an HTML file."""
-    if not options.out.parent.is_dir():  # before the imports and the analysis, which take a while
-        raise ConfigurationError(f"{options.out}: cannot be written (there is no folder {options.out.parent}).")
+    _require_folder(options.out)  # before the imports and the analysis, which take a while
+    return Answer(*_write_report(options.folders, options.out, options.percent or []))
+
+
+def _require_folder(file: Path) -> None:
+    """Raise unless a file can be written because its folder exists."""
+    if not file.parent.is_dir():
+        raise ConfigurationError(f"{file}: cannot be written (there is no folder {file.parent}).")
+
+
+def _write_report(folders: Sequence[Path], out: Path, percent: Sequence[float]) -> tuple[dict[str, Any], str]:
+    """Analyse the sessions in folders, write the report, and return its content for JSON and its results as text."""
     from apps.experiment.report.analysis import analyse, analyse_group, as_json, staircase_percent
     from apps.experiment.report.data import read_experiment
     from apps.experiment.report.factors import analyse_effects
@@ -306,14 +330,14 @@ def report(options: argparse.Namespace) -> Answer:
     from apps.experiment.stimulus import measure
     from haptics.files import write_atomically
 
-    experiment = read_experiment(options.folders, measure)
+    experiment = read_experiment(folders, measure)
     table = experiment.table("analysis")
-    percent = options.percent or ([] if table.get("percent") else staircase_percent(experiment))
+    percent = percent or ([] if table.get("percent") else staircase_percent(experiment))
     settings = AnalysisSettings.of(table, percent)
     people = [analyse(experiment, person, settings) for person in experiment.people]
     group = analyse_group(experiment, people, settings)
     effects = analyse_effects(experiment, people, settings)
-    write_atomically(options.out, page_of(experiment, people, group, settings, effects))
+    write_atomically(out, page_of(experiment, people, group, settings, effects))
     result = {
         "experiment": experiment.name,
         "task": experiment.task_name,
@@ -323,10 +347,33 @@ def report(options: argparse.Namespace) -> Answer:
         "participants": as_json(people),
         "group": as_json(group),
         **({"effects": as_json(effects)} if effects else {}),
-        "report": str(options.out),
+        "report": str(out),
     }
-    who = f"{len(people)} participant{'s' if len(people) != 1 else ''}"
-    return Answer(result, f"{experiment.name}: {who}, report in {options.out}")
+    return result, describe_report(result)
+
+
+def describe_report(result: Mapping[str, Any]) -> str:
+    """Return the results of the group as text."""
+    from calibration.psychometric import Estimate
+
+    group, percent = result["group"], "{percent:g} % correct".format
+    count = group["participants"]
+    lines = [f"{result['experiment']}: {count} participant{'s' if count != 1 else ''}, report in {result['report']}"]
+    for one in group["conditions"]:
+        for name, key in (("difference", "jnd"), ("Weber fraction", "weber_fraction")):
+            if one[key] is not None:
+                mean = Estimate(**one[key]["mean"])
+                value = mean.text() if one[key]["participants"] > 1 else f"{mean.value:.3g}"
+                true = one["true_weber_fraction"] if key == "weber_fraction" else None
+                simulated = f", of the simulated observers {true:.3g}" if true else ""
+                lines.append(f"  {one['condition']}: {name} at {percent(**one)} {value}{simulated}")
+    if group["magnitude"] is not None:
+        lines.append(f"  exponent of the estimates {Estimate(**group['magnitude']['exponent']).text()}")
+    for one in result.get("effects", ()):
+        if one["ratio"] is not None:
+            levels = f"{one['factor']}, {one['second']} to {one['first']}"
+            lines.append(f"  ratio of {levels}, at {percent(**one)} {Estimate(**one['ratio']).text()}")
+    return "\n".join(lines)
 
 
 def pack(options: argparse.Namespace) -> Answer:

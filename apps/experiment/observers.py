@@ -60,13 +60,15 @@ USUAL: dict[str, Acuity] = {
     "element.mass": _OTHER,
     "wall.friction": _COEFFICIENT,
     "wall.stiffness": _OTHER,
+    "texture.amplitude": Acuity(0.08, 0.0),
+    "texture.wavelength": _OTHER,
 }
 """Typical acuity of each axis.
 
 Force 7 to 20 % (Pang, Tan and Durlach 1991: 7 %), viscosity 23 % (Jones, Hunter and Lafontaine 1997), stiffness and
 mass about 20 % (Jones and Hunter 1990; Beauregard and Srinivasan). The floors of 0.05 N and 1 N s/m are assumptions of
-this project. Friction coefficients: 0.056 on 0.2 and 0.150 on 0.8, the ends of the range in Provancher and Sylvester
-(2009).
+this project, and so are the 20 % for the wavelength of a texture. Friction coefficients: 0.056 on 0.2 and 0.150 on 0.8,
+the ends of the range in Provancher and Sylvester (2009). Amplitude of a texture: 6.2 to 9.8 % (Wu et al. 2012).
 """
 
 
@@ -96,10 +98,22 @@ class ObserverSettings:
     false_alarms: float = bounded(
         0.16, above=0.0, maximum=0.499, doc="share of answers yes, or different, without a stimulus, before lapses"
     )
-    exponent: float = bounded(1.0, above=0.0, maximum=5.0, doc="exponent of magnitude estimates (Stevens)")
+    exponent: float = bounded(
+        1.0, minimum=-5.0, maximum=5.0, doc="exponent of magnitude estimates (Stevens); negative if they fall"
+    )
+    exponent_spread: float = bounded(
+        0.0, minimum=0.0, maximum=2.0, doc="standard deviation of the exponent between people, as a share of the mean"
+    )
     estimate_spread: float = bounded(
         0.15, minimum=0.0, maximum=2.0, doc="standard deviation of the logarithm of magnitude estimates"
     )
+    drift: float = bounded(
+        0.0,
+        minimum=0.0,
+        maximum=2.0,
+        doc="slow change of the threshold in a session: standard deviation of its logarithm",
+    )
+    drift_trials: float = bounded(100.0, minimum=2.0, maximum=1e5, doc="trials in a period of the slow change, a sine")
     reaction_time: float = bounded(0.6, above=0.0, maximum=60.0, unit="s", doc="median reaction time")
     reaction_spread: float = bounded(
         0.3, minimum=0.0, maximum=2.0, doc="standard deviation of the logarithm of reaction times"
@@ -114,6 +128,8 @@ class ObserverSettings:
 
     def __post_init__(self) -> None:
         check(self, "observer")
+        if self.exponent == 0.0:
+            raise ConfigurationError("observer.exponent = 0: must not be 0; the estimates would depend on nothing.")
         for name, least in (("weber", math.ulp(0.0)), ("floor", 0.0)):
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -177,12 +193,16 @@ class SimulatedObserver:
     settings : ObserverSettings
         Settings of the typical observer.
     rng : Generator
-        Random generator for the individual acuity and modulus of magnitude estimates.
+        Random generator for the individual acuity, modulus and exponent of magnitude estimates, and course of a drift.
 
     Attributes
     ----------
     acuity_factor : float
         Weber fraction and floor, relative to the typical ones. The median over observers is 1.
+    modulus, exponent : float
+        Factor and exponent of magnitude estimates.
+    phase : float
+        Phase of the drift at the beginning of a session [rad].
     needs_rows : bool
         Whether the observer evaluates recorded rows.
     """
@@ -194,6 +214,9 @@ class SimulatedObserver:
         log_spread = math.sqrt(math.log1p(settings.spread**2))  # of the acuity between observers
         self.acuity_factor = math.exp(log_spread * float(rng.standard_normal()))
         self.modulus = 10.0 * math.exp(0.5 * float(rng.standard_normal()))
+        log_spread = math.sqrt(math.log1p(settings.exponent_spread**2))
+        self.exponent = settings.exponent * math.exp(log_spread * float(rng.standard_normal()))
+        self.phase = 2.0 * math.pi * float(rng.random())
 
     def acuity(self, axis: str) -> Acuity:
         """Return the acuity of this observer."""
@@ -203,9 +226,9 @@ class SimulatedObserver:
     def truth(self, axis: str, reference: float) -> dict[str, Any]:
         """Return the parameters that an analysis should recover for this observer.
 
-        ``increment_75`` is the increment with 75 % correct in two intervals without lapses. ``weber_fraction_75`` is
-        its ratio to the reference, None without a reference. ``adjustment_sd`` is the standard deviation of
-        adjustments.
+        ``increment_75`` is the increment with 75 % correct in two intervals without lapses; with a drift, the one about
+        which it changes. ``weber_fraction_75`` is its ratio to the reference, None without a reference.
+        ``adjustment_sd`` is the standard deviation of adjustments.
         """
         acuity = self.acuity(axis)
         increment = acuity.increment(reference)
@@ -218,7 +241,8 @@ class SimulatedObserver:
             "adjustment_sd": increment / Z75,
             "lapse": self.settings.lapse,
             "order_bias": self.settings.order_bias,
-            "exponent": self.settings.exponent,
+            "exponent": self.exponent,
+            **({"drift": self.settings.drift} if self.settings.drift else {}),
         }
 
     def probability(self, trial: TrialView) -> float:
@@ -235,7 +259,13 @@ class SimulatedObserver:
 
     def _unit(self, trial: TrialView) -> float:
         """Return the standard deviation of a comparison of two presentations, in units of the axis."""
-        return self.acuity(trial.axis).increment(trial.reference) / Z75
+        return self.acuity(trial.axis).increment(trial.reference) * self.drift_factor(trial.number) / Z75
+
+    def drift_factor(self, number: int) -> float:
+        """Return the increment with 75 % correct in trial `number` of a session, relative to the usual one."""
+        settings = self.settings
+        course = math.sin(2.0 * math.pi * number / settings.drift_trials + self.phase)
+        return math.exp(settings.drift * ROOT_2 * course)
 
     def answer(self, trial: TrialView, rng: np.random.Generator) -> Answer:
         """Return the answer to a trial, with all random numbers from `rng`."""
@@ -256,7 +286,7 @@ class SimulatedObserver:
     def estimate(self, value: float, rng: np.random.Generator) -> float:
         """Draw a magnitude estimate of a value."""
         noise = math.exp(self.settings.estimate_spread * float(rng.standard_normal()))
-        return float(self.modulus * value**self.settings.exponent * noise)
+        return float(self.modulus * value**self.exponent * noise)
 
 
 _LEAST = 0.01
@@ -350,7 +380,7 @@ class FeelingObserver(SimulatedObserver):
             samples = np.full(count, highest(force, max(round(_SMOOTHING / period), 1)))
         # The mean of `wanted` samples has the noise of a presentation.
         acuity = self.acuity(trial.axis)
-        increment = np.hypot(acuity.weber * samples, acuity.floor)
+        increment = np.hypot(acuity.weber * samples, acuity.floor) * self.drift_factor(trial.number)
         noise = increment / (Z75 * ROOT_2) * math.sqrt(wanted) * rng.standard_normal(len(samples))
         return float(np.mean(samples + noise))
 

@@ -71,6 +71,8 @@ class Arm:
         Standard deviation of the logarithm of this factor between observers.
     null : float
         Fraction of trials without a stimulus, which measure the false alarms in detection and same-different tasks.
+    stride : int
+        Trials of a session from one trial of a track to the next, which determine the course of a drift.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Arm:
     factor: float = 1.0
     spread: float = 0.0
     null: float = 0.0
+    stride: int = 1
 
 
 @dataclass(frozen=True)
@@ -188,11 +191,11 @@ def _simulate_arm(
         found = math.log(spread) + 0.5 / freedom if spread > 0.0 else math.nan
         return found, math.log(truth["adjustment_sd"]), len(answers)
     if arm.task == "estimation":
-        slope = float(np.polyfit(np.log(levels), np.log(answers), 1)[0])
-        return (math.log(slope) if slope > 0.0 else math.nan), math.log(truth["exponent"]), len(answers)
+        slope = float(np.polyfit(np.log(levels), np.log(answers), 1)[0]) * math.copysign(1.0, truth["exponent"])
+        return (math.log(slope) if slope > 0.0 else math.nan), math.log(abs(truth["exponent"])), len(answers)
     if arm.task in SIGNAL:
         count = round(arm.null * len(levels) / (1.0 - arm.null))
-        null = [_reports_signal(arm, person, 0.0, rng) for _ in range(count)]
+        null = [_reports_signal(arm, person, 0.0, rng, 1 + round(k / arm.null)) for k in range(count)]
         levels, answers = [0.0] * len(null) + levels, null + answers
         relative = noticed_at(arm.task, study.proportion, person.settings.false_alarms)
     else:
@@ -208,32 +211,34 @@ def _run(
     Return the levels and the answers: numbers, or whether a stimulus was reported or the answer was correct.
     """
     levels, answers = [], []
-    for procedure in procedures:
+    for track, procedure in enumerate(procedures):
+        number = track + 1
         while not procedure.finished:
             level = procedure.level()
             if arm.task in SIGNAL:
-                answer: Any = _reports_signal(arm, person, level, rng)
+                answer: Any = _reports_signal(arm, person, level, rng, number)
             elif arm.task in _NUMBERS:
-                trial = TrialView(arm.task, arm.axis, arm.reference, level, (level,))
+                trial = TrialView(arm.task, arm.axis, arm.reference, level, (level,), number=number)
                 answer = float(person.answer(trial, rng).response)
             else:
                 order = 1 + int(rng.random() < 0.5)
                 values = (arm.reference, arm.reference + level)
                 values = values if order == 2 else values[::-1]
-                trial = TrialView(arm.task, arm.axis, arm.reference, level, values, order)
+                trial = TrialView(arm.task, arm.axis, arm.reference, level, values, order, number=number)
                 answer = bool(person.answer(trial, rng).correct(trial))
             adjusted = arm.task == "adjustment"
             procedure.add_outcome(answer if adjusted else level, arm.task in _NUMBERS or answer)
             levels.append(level)
             answers.append(answer)
+            number += arm.stride
     return levels, answers
 
 
-def _reports_signal(arm: Arm, person: SimulatedObserver, level: float, rng: np.random.Generator) -> bool:
-    """Return whether a stimulus or difference is reported in a trial of a detection or same-different task."""
+def _reports_signal(arm: Arm, person: SimulatedObserver, level: float, rng: np.random.Generator, number: int) -> bool:
+    """Return whether a stimulus or difference is reported in trial `number` of a detection or same-different task."""
     reference = arm.reference
     values = (reference + level,) if arm.task == "detection" else (reference, reference + level)
-    trial = TrialView(arm.task, arm.axis, reference, level, values, 2 if len(values) == 2 else None)
+    trial = TrialView(arm.task, arm.axis, reference, level, values, 2 if len(values) == 2 else None, number=number)
     return person.answer(trial, rng).response == SIGNAL[arm.task]
 
 
@@ -340,7 +345,9 @@ def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, A
             )
         reference = 0.0 if task == "estimation" else condition.reference  # exponents have no reference
         share = null if task in SIGNAL else 0.0
-        arms.append(Arm(condition.name, task, axis, reference, condition.tracks, procedure, null=share))
+        interleaved = design.conditions if design.trials.interleave else (condition,)
+        stride = sum(one.tracks for one in interleaved)
+        arms.append(Arm(condition.name, task, axis, reference, condition.tracks, procedure, null=share, stride=stride))
     if settings.question != "precision":
         first, second = (typical.acuity(arm.axis).increment(arm.reference) / (arm.reference or 1.0) for arm in arms)
         spread = math.sqrt(math.log1p(settings.ratio_spread**2))

@@ -107,7 +107,9 @@ class TrialSpec:
     def view(self, design: Design, rows: tuple[Rows, ...] | None = None) -> TrialView:
         """Return the trial as seen by an observer."""
         reference = self.condition.reference
-        return TrialView(design.experiment.task, design.axis, reference, self.level, self.values, self.comparison, rows)
+        return TrialView(
+            design.experiment.task, design.axis, reference, self.level, self.values, self.comparison, rows, self.trial
+        )
 
     def markers(self, attempt: int) -> tuple[int, ...]:
         """Return the markers of the rows of each interval.

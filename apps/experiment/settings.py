@@ -68,7 +68,9 @@ class ExperimentSettings:
 class StimulusSettings:
     """Table ``stimulus``: the session setting that varies."""
 
-    axis: str = string("law.force", allowed="a parameter of law, element or walls", doc="the setting that varies")
+    axis: str = string(
+        "law.force", allowed="a parameter of law, element, walls or textures", doc="the setting that varies"
+    )
     scale: str = choice("log", ("linear", "log"), doc="scale of levels in fits and figures")
     resolution: float = bounded(
         0.0,

@@ -141,8 +141,10 @@ def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None)
     spec = spec_of(recording.metadata)
     entry = next(one for one in recording.settings if one["version"] == int(rows["settings_version"][-1]))
     table, _, name = axis.partition(".")
-    if table == "wall":  # all walls have the same value
-        value = float(getattr(scene_from_table(entry["scene"]).walls[0], name))
+    if table in ("wall", "texture"):  # all walls or textures have the same value
+        scene = scene_from_table(entry["scene"])
+        values = scene.walls if table == "wall" else [one.texture for one in scene.regions if one.texture is not None]
+        value = float(getattr(values[0], name))
     else:
         value = float(entry[table][name])
     given = delivered(rows, spec.causality)
@@ -160,9 +162,8 @@ def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None)
     }
     try:
         if table != "law" and axis != "wall.friction":
-            raise UnknownStimulus(
-                _OF_AN_ELEMENT.get(name, f"{name} of the element does not show in the work of the hand")
-            )
+            owner = {"wall": "a wall", "texture": "a texture"}.get(table, "the element")
+            raise UnknownStimulus(_OF_AN_ELEMENT.get(name, f"{name} of {owner} does not show in the work of the hand"))
         step = _STEP * (value or 1.0)
         ground, other = (_ground(recording, entry, table, name, one) for one in (value, value + step))
         return found | felt_stimulus(rows, ground, other, step, value, spec, own)

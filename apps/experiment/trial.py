@@ -63,6 +63,8 @@ class TrialView:
         Interval, 1 or 2, with the comparison (or the stimulus). None if there is only one interval.
     rows : tuple of structured arrays or None
         Rows of the recording of each interval, or None if nothing was recorded.
+    number : int
+        Number of the trial in its session, from 1.
     """
 
     task: str
@@ -72,6 +74,7 @@ class TrialView:
     values: tuple[float, ...]
     order: int | None = None
     rows: tuple[NDArray[Any], ...] | None = None
+    number: int = 1
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from apps.settings.models import (
     MODELS,
+    TEXTURE,
     WALL,
     Table,
     causality_of,
@@ -245,7 +246,7 @@ class SessionConfig:
         return Limits.for_device(self.spec, self.envelope)
 
     def with_parameter(self, key: str, value: float) -> SessionConfig:
-        """Return a validated copy with one parameter of the law, the element, or all walls changed.
+        """Return a validated copy with one parameter of the law, the element, all walls or all textures changed.
 
         Raises
         ------
@@ -262,16 +263,21 @@ class SessionConfig:
         elif table == "element":
             changed = replace(self, element={**self.element, name: value})
         elif self.scene is not None:
-            changed = replace(self, scene=self.scene.with_walls(**{name: value}))
+            change = self.scene.with_walls if table == "wall" else self.scene.with_textures
+            changed = replace(self, scene=change(**{name: value}))
         _ = changed.program  # validates the copy
         return changed
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Keys that `with_parameter` accepts: parameters of the law, the element, and all walls of a scene."""
+        """Keys that `with_parameter` accepts: parameters of the law, the element, and all walls or textures."""
         names = [f"law.{name}" for name in self.law if name not in ("name", "source")]
-        walls = WALL if self.scene is not None and self.scene.walls else ()
-        return (*names, *(f"element.{name}" for name in self.element), *(f"wall.{name}" for name in walls))
+        names += [f"element.{name}" for name in self.element]
+        if self.scene is not None and self.scene.walls:
+            names += [f"wall.{name}" for name in WALL]
+        if self.scene is not None and any(region.texture for region in self.scene.regions):
+            names += [f"texture.{name}" for name in TEXTURE]
+        return tuple(names)
 
     def with_tables(self, tables: Mapping[str, Table]) -> SessionConfig:
         """Return a copy with another law, model or parameters, validated as a whole.

@@ -25,6 +25,9 @@ MODELS: dict[str, tuple[Causality, ...]] = {
 WALL = ("friction", "stiffness", "damping")
 """Parameters that can be set for all walls of a scene at once, as ``wall.NAME``."""
 
+TEXTURE = ("amplitude", "wavelength")
+"""Parameters that can be set for all textures of a scene at once, as ``texture.NAME``."""
+
 
 # --- models and devices -----------------------------------------------------------------------------------------------
 

@@ -231,6 +231,15 @@ class Scene:
         changes: dict[str, Any] = {**numbers}
         return replace(self, walls=tuple(replace(wall, **changes) for wall in self.walls))
 
+    def with_textures(self, **numbers: float) -> Scene:
+        """Return the scene with changed ``amplitude`` or ``wavelength`` of all its textures."""
+        changes: dict[str, Any] = {**numbers}
+        regions = (
+            replace(region, texture=replace(region.texture, **changes)) if region.texture is not None else region
+            for region in self.regions
+        )
+        return replace(self, regions=tuple(regions))
+
     @property
     def kind(self) -> int:
         """Kind of the law, as in kernel records."""

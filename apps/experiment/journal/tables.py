@@ -315,11 +315,11 @@ def _stimulus(state: SessionState, place: SessionFolder, attempt: Attempt, measu
 def _unit_of(axis: str) -> str:
     """Return the declared unit of an axis, empty for parameters of user-defined laws."""
     from haptics.elements.tables import LAWS, MODELS
-    from haptics.scenes import Wall
+    from haptics.scenes import Texture, Wall
 
     table, _, name = axis.partition(".")
     models = (one for pair in MODELS.values() for one in pair.values())
-    classes: Iterable[Any] = {"law": LAWS.values(), "wall": (Wall,)}.get(table, models)
+    classes: Iterable[Any] = {"law": LAWS.values(), "wall": (Wall,), "texture": (Texture,)}.get(table, models)
     fields = (field for one in classes if dataclasses.is_dataclass(one) for field in dataclasses.fields(one))
     return next((str(field.metadata.get("unit", "")) for field in fields if field.name == name), "")
 

@@ -262,10 +262,11 @@ def test_answer_is_scored(task, level, order, response, correct):
     assert Answer(response, 0.5).correct(trial) is correct
 
 
-FILES = sorted([*(ROOT / "examples/experiments").glob("*.toml"), *(ROOT / "examples/replications").glob("*.toml")])
+KINDS = "experiments/*.toml", "replications/*.toml", "studies/*/study.toml"
+FILES = sorted(file for kind in KINDS for file in (ROOT / "examples").glob(kind))
 
 
-@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.stem}")
 def test_shipped_experiment_is_valid(file):
     assert read_design(file).conditions
     text = file.read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 
@@ -120,6 +121,27 @@ def test_magnitude_estimates_follow_a_power_law():
     slope, intercept = np.polyfit(np.log(values), numbers, 1)
     assert slope == pytest.approx(1.4, abs=0.03) and math.exp(intercept) == pytest.approx(observer.modulus, rel=0.03)
     assert (numbers - slope * np.log(values) - intercept).std() == pytest.approx(0.2, abs=0.015)
+
+
+def test_estimates_fall_with_a_negative_exponent_that_differs_between_people():
+    exponents = [person(number, exponent=-0.8, exponent_spread=0.4).exponent for number in range(400)]
+    assert max(exponents) < 0.0 and np.median(exponents) == pytest.approx(-0.8, rel=0.1)
+    assert np.std(np.log(np.negative(exponents))) == pytest.approx(math.sqrt(math.log1p(0.16)), rel=0.15)
+    observer, rng = person(exponent=-0.8), np.random.default_rng(6)
+    numbers = [observer.answer(single("estimation", value), rng).response for value in (0.001, 0.01)]
+    assert numbers[0] > 3.0 * numbers[1] > 0.0
+    with pytest.raises(ConfigurationError, match=r"observer\.exponent = 0"):
+        person(exponent=0.0)
+
+
+def test_threshold_drifts_in_a_sine_about_the_usual_one():
+    observer = person(drift=0.35, drift_trials=80.0, lapse=0.0)
+    logs = np.log([observer.drift_factor(number) for number in range(1, 81)])
+    assert logs.mean() == pytest.approx(0.0, abs=1e-9) and logs.std() == pytest.approx(0.35)
+    assert observer.truth("law.force", 1.0) == person(lapse=0.0).truth("law.force", 1.0) | {"drift": 0.35}
+    for number in (int(np.argmin(logs)) + 1, int(np.argmax(logs)) + 1):
+        raised = observer.drift_factor(number) * observer.truth("law.force", 1.0)["increment_75"]
+        assert observer.probability(replace(pair(raised), number=number)) == pytest.approx(0.75)
 
 
 def test_reaction_times_are_log_normal():

@@ -204,10 +204,20 @@ def test_spread_of_adjustments_is_recovered():
     assert math.exp(float(np.mean(found[:, 0] - found[:, 1]))) == pytest.approx(1.0, abs=0.03)
 
 
-def test_exponent_of_estimates_is_recovered():
-    found = simulate_people(task_study("estimation", ESTIMATION, {"exponent": 1.4}), 0, 40)[:, 0]
-    assert np.exp(found[:, 1]) == pytest.approx(1.4)
-    assert math.exp(float(np.mean(found[:, 0]))) == pytest.approx(1.4, rel=0.03)
+@pytest.mark.parametrize("exponent", [1.4, -0.8])
+def test_size_of_the_exponent_of_estimates_is_recovered(exponent):
+    found = simulate_people(task_study("estimation", ESTIMATION, {"exponent": exponent}), 0, 40)[:, 0]
+    assert np.exp(found[:, 1]) == pytest.approx(abs(exponent))
+    assert math.exp(float(np.mean(found[:, 0]))) == pytest.approx(abs(exponent), rel=0.03)
+
+
+def test_drift_is_simulated():
+    """A change that takes much longer than the session moves the whole threshold of the session."""
+    table = {"spread": 0.0, "drift": 0.8, "drift_trials": 1e5}
+    study = Study((replace(WEAK, tracks=3, stride=2),), table, "dprime", 0.75, 5)
+    found, without = (simulate_people(one, 0, 60)[:, 0] for one in (study, replace(study, observer={"spread": 0.0})))
+    assert (found[:, 1] == without[:, 1]).all(), "the truth is the usual threshold"
+    assert np.std(without[:, 0]) < 0.3 and np.std(found[:, 0]) == pytest.approx(0.8, rel=0.2)
 
 
 NUMBERS = (4, 8, 16, 32)

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from apps.cli import main
+from apps.experiment.command import describe_report
 from apps.experiment.journal import Journal, SessionFolder
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures.methods import Tracks, make_procedure, trial_seed
@@ -359,6 +360,19 @@ def test_report_marks_simulated_observers(made):
     assert result["simulated"] is True
     assert SIMULATED in result["methods"]
     assert "3 simulated observers gave 180 answers" in result["methods"]
+
+
+def test_results_of_the_group_are_printed(made):
+    _, result = made
+    ratio = {"factor": "load", "first": "none", "second": "heavy", "percent": 75.0}
+    ratio["ratio"] = {"value": 1.2, "low": 1.1, "high": 1.3, "probability": 0.95, "bound": ""}
+    first, *lines = describe_report(result | {"effects": [ratio, ratio | {"ratio": None}]}).splitlines()
+    assert first == f"weber-friction: 3 participants, report in {result['report']}"
+    assert lines.pop() == "  ratio of load, heavy to none, at 75 % correct 1.2 (1.1 to 1.3)"
+    found = {condition["condition"]: condition["weber_fraction"]["mean"] for condition in result["group"]["conditions"]}
+    for name, mean in found.items():
+        text = "{value:.3g} ({low:.3g} to {high:.3g}), of the simulated observers".format(**mean)
+        assert any(f"{name}: Weber fraction at 75 % correct {text}" in line for line in lines)
 
 
 def test_json_contains_every_number_of_the_tables(made):

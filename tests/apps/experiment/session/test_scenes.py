@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from apps.experiment.design import read_design
@@ -56,8 +57,8 @@ def along_a_wall(folder):
     return changed(folder, "start = 0.5\n", "start = 0.2\n", text.replace("maximum = 2.0", "maximum = 1.0"))
 
 
-def assert_exact(place):
-    """Assert that all blocks verify, replay with the same bits, and deliver the asked levels; return their rows."""
+def verified_rows(place):
+    """Assert that all blocks verify and replay with the same bits; return the rows of each."""
     rows = []
     for recording in sorted(place.folder.glob("blocks/*")):
         run, found = verify(recording)
@@ -65,6 +66,12 @@ def assert_exact(place):
         again = replay(Recording(recording))
         assert (again.mismatches, again.verdict) == (0, "ok")
         rows.append(Recording(recording).rows)
+    return rows
+
+
+def assert_exact(place):
+    """Assert that all blocks verify, replay, and deliver the asked levels; return their rows."""
+    rows = verified_rows(place)
     table = trial_rows(place, measure)
     assert table and all(row["delivered_exact"] for row in table)
     for row in table:
@@ -80,6 +87,37 @@ def test_session_on_a_scene_is_exact(tmp_path, top):
     for rows in assert_exact(place):
         assert set(rows["region"].tolist()) == {0, 1}
     assert "on the scene spot.toml" in methods(read_experiment([place.folder]), [], AnalysisSettings())
+
+
+@pytest.mark.parametrize(("axis", "reference", "unit"), [("amplitude", "0.3", ""), ("wavelength", "0.003", "m")])
+def test_texture_varies_exactly(tmp_path, axis, reference, unit):
+    texture = '[[scene.regions]]\nname = "grating"\ncircle = { center_m = [0.0, 0.0], radius_m = 0.1 }\n'
+    texture += "law = { force_n = 1.0 }\ntexture = { amplitude = 0.3, wavelength_m = 0.003 }\n"
+    scene = '[scene]\nlaw = { name = "coulomb", force_n = 1.0 }\n' + texture
+    text = TEXT.replace(LAW, scene).replace('axis = "law.force"', f'axis = "texture.{axis}"')
+    text = text.replace("reference = 1.0", f"reference = {reference}").replace(
+        "reference = 2.0", f"reference = {reference}"
+    )
+    text = text.replace("start = 0.5", "start = 0.002").replace("minimum = 0.02", "minimum = 0.0005")
+    file = changed(tmp_path, "maximum = 2.0", "maximum = 0.004", text)
+    _, place = simulate(file, tmp_path / "out")
+    rows = np.concatenate(verified_rows(place))
+    table = trial_rows(place, measure)
+    assert all(row["delivered_exact"] and row["axis_unit"] == unit for row in table)
+    assert {row[f"felt_{k}"] for row in table for k in (1, 2)} == {None} and "a texture" in table[0]["stimulus_missing"]
+    for row, marked in ((row, rows["marker"] == 100 * row["trial"] + 11) for row in table):
+        sliding = np.abs(rows["friction_force"][marked & (rows["sticking"] == 0), 0])
+        amplitude, way = np.ptp(sliding) / 2.0, np.ptp(rows["proxy"][marked, 0]) * 2.0  # two strokes
+        wavelength = 2.0 * way / np.count_nonzero(np.diff(sliding > 1.0))
+        found = {"amplitude": amplitude, "wavelength": wavelength}[axis]
+        assert found == pytest.approx(row["asked_1"], rel=0.05)
+
+
+def test_texture_axis_requires_a_texture(tmp_path):
+    on_a_spot(tmp_path)
+    text = TEXT.replace(LAW, "").replace("[session]\n", '[session]\nscene = "spot.toml"\n')
+    with pytest.raises(ConfigurationError, match=r"unknown axis 'texture\.amplitude'"):
+        read_design(changed(tmp_path, 'axis = "law.force"', 'axis = "texture.amplitude"', text))
 
 
 def test_resume_refuses_a_modified_scene(tmp_path):
