@@ -342,6 +342,11 @@ class Simulated:
         return Answer(answer.response, round(ticks * stage.period, 9), since + ticks)
 
 
+_DIGITS = frozenset("0123456789")
+_TYPED = {"period": ".", "comma": ".", "enter": "return", "return": "return", "backspace": "backspace"}
+"""Meaning of the keys, other than digits, with which a number is typed."""
+
+
 class Person:
     """Respondent that answers with keys and buttons.
 
@@ -434,9 +439,8 @@ class Person:
         while self._events:
             event = self._events.popleft()
             name, meaning = event.name, self._keys.get(event.name)
-            digit = name in {"return", "backspace", "."} or (len(name) == 1 and name.isdigit())
-            if meaning is None and typing and digit:
-                meaning = name
+            if meaning is None and typing:
+                meaning = name if name in _DIGITS else _TYPED.get(name)
             if meaning is not None:
                 inputs.append((meaning, event.tick, "key", name))
         return sorted(inputs, key=lambda one: one[1])

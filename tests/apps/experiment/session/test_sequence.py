@@ -292,10 +292,11 @@ def task_text(task, procedure):
     return VALUES.replace('"discrimination"', f'"{task}"').replace(STAIRCASE, procedure)
 
 
-def test_number_is_typed_and_corrected(tmp_path):
+@pytest.mark.parametrize(("point", "enter"), [("period", "return"), ("comma", "enter")])
+def test_number_is_typed_and_corrected(tmp_path, point, enter):
     text = task_text("estimation", 'kind = "estimation"\nlevels = [1.0, 2.0]\n')
     design, person, plan = started(changed(tmp_path, text=text))
-    typed = ["1", "2", "backspace", ".", "5", "return"]
+    typed = ["1", "2", "backspace", point, "5", enter]
     events = {200 + 50 * k: press(person, name, 200 + 50 * k) for k, name in enumerate(typed)}
     reply = answer(ScriptedStage(), person, plan, design, events)
     assert reply is not None and reply.response == pytest.approx(1.5)
