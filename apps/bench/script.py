@@ -16,8 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -97,6 +97,7 @@ class _Bench:
 
     def __init__(self, folder: Path, settings: Settings, stop: Stop) -> None:
         self._folder, self._stop, self._length = folder, stop, settings.length
+        self._errors = folder / "errors.txt"
         self._settings = {
             "session.rate": settings.rate,
             "servo.scheduling": settings.scheduling,
@@ -105,8 +106,7 @@ class _Bench:
 
     def slice(self, kind: str) -> dict[str, Any]:
         """Run a session, and return its lateness figures with the numbers of ticks and of skipped ones."""
-        process = self._start(kind)
-        try:
+        with self._session(kind) as process:
             if kind == "stopped":
                 json.loads(self._line(process))
                 os.kill(process.pid, signal.SIGSTOP)
@@ -115,9 +115,6 @@ class _Bench:
             while process.poll() is None:
                 self._stop.check()
                 time.sleep(0.05)
-        finally:
-            process.kill()
-            process.communicate()
         recording = self._recording()
         lateness = servo.whole_lateness(recording.rows, 1.0 / recording.metadata["rate_hz"])
         certificate = recording.metadata["certificate"]
@@ -125,20 +122,21 @@ class _Bench:
 
     def end(self, kind: str) -> float:
         """Return the time from the end of a script to the safe output [s]."""
-        process = self._start(kind)
-        at = json.loads(self._line(process))
-        if kind == "killed":
-            time.sleep(_BEFORE_END)
-            at = time.monotonic_ns()
-            process.kill()
-        process.communicate()
+        with self._session(kind) as process:
+            at = json.loads(self._line(process))
+            if kind == "killed":
+                time.sleep(_BEFORE_END)
+                at = time.monotonic_ns()
+                process.kill()
+            process.wait(_PATIENCE)
         end = self._recording().events[-1]
         return 1e-9 * float(end["safe_output_monotonic_ns"] - at)
 
     def change(self, count: int) -> dict[str, Any]:
         """Change the settings at random; return the delays until they hold, and the mismatches of the replay."""
-        process = self._start("changes", str(count))
-        calls = json.loads(process.communicate()[0].splitlines()[-1])
+        with self._session("changes", str(count)) as process:
+            calls = json.loads(self._line(process))
+            process.wait(_PATIENCE)
         recording = self._recording()
         rows = recording.rows
         begin = 1e-9 * float(recording.metadata[ORIGIN]) + rows["time"] + rows["period_error"]
@@ -159,7 +157,9 @@ class _Bench:
             },
         }
 
-    def _start(self, kind: str, *arguments: str) -> subprocess.Popen[str]:
+    @contextmanager
+    def _session(self, kind: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """Run a session, without a script if `kind` is `NONE`; its process is killed at the end of the block."""
         self._place = Path(tempfile.mkdtemp(dir=self._folder))
         if kind == NONE:
             settings = [word for key, value in self._settings.items() for word in ("--set", f"{key}={value}")]
@@ -168,13 +168,21 @@ class _Bench:
         else:
             order = {"kind": kind, "folder": str(self._place), "length": self._length, "settings": self._settings}
             words = [sys.executable, "-m", "apps.bench.script", json.dumps(order), *arguments]
-        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        with (
+            self._errors.open("w") as errors,
+            subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+        ):
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def _line(self, process: subprocess.Popen[str]) -> str:
         assert process.stdout is not None
         line = process.stdout.readline()
         if not line:
-            raise CannotMeasure("bench script: the script could not open a session.")
+            words = self._errors.read_text().strip().splitlines()[-1:]
+            raise CannotMeasure(f"bench script: the script failed: {''.join(words) or 'it ended without a message'}")
         return line
 
     def _recording(self) -> Recording:

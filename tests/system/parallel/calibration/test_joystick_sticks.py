@@ -39,6 +39,7 @@ from tests.calibration.benches import (
 )
 from tests.calibration.test_joystick import METRES, NEWTONS
 from tests.devices.joystick.doubles import STICKS
+from tests.processes import until
 
 TURNED = Handle(
     half_width=0.1,
@@ -112,14 +113,25 @@ def test_a_stick_renders_with_its_calibrated_parameters(tmp_path):
     settings = {"emulated": True, "emulator": profile, "parameters": str(path), "hand": still}
     wanted = np.array((1.5, -2.0))
     with EmulatedPidJoystick(settings) as device:
-        end = time.perf_counter() + 0.1
-        while time.perf_counter() < end:
-            device.read()
-            device.write(wanted)
-            time.sleep(1e-3)
         stick = device.backend.units[0]
+
+        def write(force):
+            """Write a force for 0.1 s; return the distance that the handle moves in the second half."""
+            end = time.perf_counter() + 0.05
+            for _ in range(2):
+                before = np.array(stick.handle)
+                while time.perf_counter() < end:
+                    device.read()
+                    device.write(force)
+                    time.sleep(1e-3)
+                end += 0.05
+            return float(np.hypot(*(stick.handle - before)))
+
+        write(wanted)
         count = 2.0 * truth.force.max_force_n / 255.0
         np.testing.assert_allclose(stick.force, wanted, atol=NEWTONS * 2.5 + count)
+        until(lambda: write(np.zeros(2)) < 1e-4, "the handle does not come to rest")
+        assert np.hypot(*stick.handle) > 1e-3
         np.testing.assert_allclose(device.read().position, stick.handle, atol=2e-3)
 
 
