@@ -324,6 +324,7 @@ def _write_report(folders: Sequence[Path], out: Path, percent: Sequence[float]) 
     from apps.experiment.report.analysis import analyse, analyse_group, as_json, staircase_percent
     from apps.experiment.report.data import read_experiment
     from apps.experiment.report.factors import analyse_effects
+    from apps.experiment.report.forms import analyse_forms
     from apps.experiment.report.page import methods
     from apps.experiment.report.page import report as page_of
     from apps.experiment.settings import AnalysisSettings
@@ -337,7 +338,8 @@ def _write_report(folders: Sequence[Path], out: Path, percent: Sequence[float]) 
     people = [analyse(experiment, person, settings) for person in experiment.people]
     group = analyse_group(experiment, people, settings)
     effects = analyse_effects(experiment, people, settings)
-    write_atomically(out, page_of(experiment, people, group, settings, effects))
+    forms = analyse_forms(experiment, {one.code for one in people if one.excluded})
+    write_atomically(out, page_of(experiment, people, group, settings, effects, forms))
     result = {
         "experiment": experiment.name,
         "task": experiment.task_name,
@@ -347,6 +349,7 @@ def _write_report(folders: Sequence[Path], out: Path, percent: Sequence[float]) 
         "participants": as_json(people),
         "group": as_json(group),
         **({"effects": as_json(effects)} if effects else {}),
+        **({"forms": as_json(forms)} if forms else {}),
         "report": str(out),
     }
     return result, describe_report(result)

@@ -25,14 +25,16 @@ class Effect:
     Attributes
     ----------
     factor, first, second : str
-        Factor, and the compared levels; ``group`` and the names of two groups.
+        Factor, and the compared levels; ``group`` and the names of two groups; for an interaction the factor with two
+        levels, ``damping (high / low) by group``, and the groups whose ratios are compared.
     percent : float
         Percentage correct that defines the thresholds.
     quantity : str
         ``weber_fraction``, or ``jnd`` in conditions without a reference.
     ratio : Estimate or None
         Geometric mean over participants of the ratio of `second` to `first`, with the interval of Student's t on
-        logarithms; between groups the ratio of geometric means, with the interval of Welch. None with fewer than two
+        logarithms; between groups the ratio of geometric means, with the interval of Welch; for an interaction, this
+        ratio of the participants' ratios. None with fewer than two
         participants, or two in each group.
     participants : int
         Number of participants with thresholds at both levels, or in both groups.
@@ -52,22 +54,46 @@ def analyse_effects(experiment: Experiment, people: Sequence[PersonResult], sett
 
     A level is compared with the first level of its factor, in conditions that do not differ in other factors. The ratio
     of a participant is the geometric mean over these pairs of conditions. Thresholds that are only bounds are left out.
+    The ratios of each group are compared with those of the first group.
     """
     factors, effects = factors_of(experiment.sessions[0].header), []
     counted = [one for one in people if not one.excluded]
     percents = {one.percent for person in counted for condition in person.conditions for one in condition.differences}
+    groups, group_of = _groups(experiment)
     for factor, of_condition in factors.items():
         first, *others = dict.fromkeys(of_condition.values())
         for second, percent in itertools.product(others, sorted(percents)):
             pairs = list(_pairs(factors, factor, first, second))
-            logs = []
+            logs: dict[str, float] = {}
             for person in counted:
                 thresholds = _thresholds(person, percent)
                 ratios = [thresholds[b] - thresholds[a] for a, b in pairs if a in thresholds and b in thresholds]
-                logs += [sum(ratios) / len(ratios)] if ratios else []
-            ratio = mean_and_spread(logs, settings.probability)[0].transformed(math.exp) if len(logs) > 1 else None
+                logs |= {person.code: fmean(ratios)} if ratios else {}
+            values = list(logs.values())
+            ratio = mean_and_spread(values, settings.probability)[0].transformed(math.exp) if len(logs) > 1 else None
             effects.append(Effect(factor, first, second, percent, _quantity(counted), ratio, len(logs)))
+            for group in groups[1:]:
+                samples = [[log for code, log in logs.items() if group_of[code] == one] for one in (groups[0], group)]
+                if all(samples):
+                    ratio, count = _ratio_of(samples, settings.probability), sum(map(len, samples))
+                    name = f"{factor} ({second} / {first}) by group"
+                    effects.append(Effect(name, groups[0], group, percent, _quantity(counted), ratio, count))
     return [*_between_groups(experiment, counted, sorted(percents), settings.probability), *effects]
+
+
+def _groups(experiment: Experiment) -> tuple[list[str], dict[str, str | None]]:
+    """Return the groups that have participants, in the order of the design, and the group of each participant."""
+    group_of = {person.code: person.group for person in experiment.people}
+    present, names = set(group_of.values()), experiment.table("groups").get("names")
+    groups = [name for name in names if isinstance(name, str) and name in present] if isinstance(names, list) else []
+    return groups, group_of
+
+
+def _ratio_of(samples: Sequence[Sequence[float]], probability: float) -> Estimate | None:
+    """Return the ratio of the geometric means of two samples of logarithms, None if one has fewer than two values."""
+    if min(map(len, samples)) < 2:
+        return None
+    return welch(samples[0], samples[1], probability).transformed(math.exp)
 
 
 def _between_groups(
@@ -78,9 +104,7 @@ def _between_groups(
     A participant has the geometric mean of the thresholds in the conditions that all groups have, or, if there are
     none, in all conditions. Participants without a threshold in one of them are left out.
     """
-    group_of = {person.code: person.group for person in experiment.people}
-    present, names = set(group_of.values()), experiment.table("groups").get("names")
-    groups = [name for name in names if isinstance(name, str) and name in present] if isinstance(names, list) else []
+    groups, group_of = _groups(experiment)
     tested: dict[str, set[str]] = {name: set() for name in groups}
     for person in people:
         tested.get(str(group_of.get(person.code)), set()).update(one.name for one in person.conditions)
@@ -94,9 +118,7 @@ def _between_groups(
                 if needed and needed <= thresholds.keys():
                     logs.append(fmean(thresholds[name] for name in needed))
             samples.append(logs)
-        ratio = None
-        if min(map(len, samples)) > 1:
-            ratio = welch(samples[0], samples[1], probability).transformed(math.exp)
+        ratio = _ratio_of(samples, probability)
         yield Effect("group", groups[0], second, percent, _quantity(people), ratio, sum(map(len, samples)))
 
 

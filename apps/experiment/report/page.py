@@ -26,6 +26,7 @@ from apps.experiment.report.figures import (
     timing_figure,
     tracks_figure,
 )
+from apps.experiment.report.forms import FormResult
 from apps.experiment.settings import AnalysisSettings
 from apps.shared.display import grouped, microseconds
 from apps.shared.html import document, picture, table, warnings
@@ -238,7 +239,13 @@ _TRACK_LEGEND = (
 _EFFECT_LEGEND = (
     "Geometric means over participants of the ratio of thresholds at two levels of a factor, in conditions with the "
     "same levels of the other factors, with intervals of Student's t on logarithms; between groups, the ratio of "
-    "geometric means with intervals of Welch. A ratio of 1 is no effect."
+    "geometric means with intervals of Welch. A ratio of 1 is no effect. By group: the ratio of the effects, in "
+    "brackets, in two groups; 1 is no interaction of group and factor."
+)
+
+_FORM_LEGEND = (
+    "Mean and standard deviation over participants, and the number of participants in brackets. A participant who has "
+    "completed a form several times in a session counts with the mean."
 )
 
 _DRIFT_LEGEND = (
@@ -253,13 +260,13 @@ def report(
     group: GroupResult,
     settings: AnalysisSettings,
     effects: Sequence[Effect] = (),
+    forms: Sequence[FormResult] = (),
 ) -> str:
     """Return the report as HTML."""
     both = zip(experiment.people, people, strict=True)
     pages = [_person_page(experiment, person, result) for person, result in both]
-    return document(
-        f"Experiment {experiment.name}", [_group_page(experiment, people, group, settings, effects), *pages], _STYLE
-    )
+    first = _group_page(experiment, people, group, settings, effects, forms)
+    return document(f"Experiment {experiment.name}", [first, *pages], _STYLE)
 
 
 def _group_page(
@@ -268,6 +275,7 @@ def _group_page(
     group: GroupResult,
     settings: AnalysisSettings,
     effects: Sequence[Effect],
+    forms: Sequence[FormResult],
 ) -> str:
     title = str(experiment.table("experiment").get("title") or experiment.name)
     who = f"{counted(len(people), 'participant')}, {counted(len(experiment.sessions), 'session')}"
@@ -296,6 +304,10 @@ def _group_page(
         heading = "Groups and factors" if any(one.factor == "group" for one in effects) else "Factors"
         parts.append(f"<h2>{heading}</h2>{_wide(effect_table(effects))}")
         parts.append(f'<p class="legend">{_EFFECT_LEGEND}</p>')
+    if forms:
+        parts.append("<h2>Questionnaires</h2>")
+        parts += [_wide(form_table(form, forms)) for form in dict.fromkeys(one.form for one in forms)]
+        parts.append(f'<p class="legend">{_FORM_LEGEND}</p>')
     if group.magnitude is not None:
         codes = {one.code for one in people if not one.excluded}
         stimuli = [one for person in experiment.people if person.code in codes for one in estimates_of(person)[0]]
@@ -481,6 +493,26 @@ def effect_table(effects: Sequence[Effect]) -> str:
         compared = [one.factor, f"{one.second} / {one.first}", f"{one.percent:g} %", quantities[one.quantity]]
         rows.append([*compared, *number(one.ratio), str(one.participants)])
     return table(["factor", "levels", "correct", "quantity", "ratio", "interval", "participants"], rows)
+
+
+def form_table(form: str, results: Sequence[FormResult]) -> str:
+    """Return the table of the scores and answers of a form, with a column for each group and session."""
+    own = [one for one in results if one.form == form]
+    cells = sorted({(one.group or "", one.session) for one in own})
+    several = len({session for _, session in cells}) > 1
+    head = [", ".join(filter(None, (group, f"session {session}" if several else ""))) for group, session in cells]
+    rows = []
+    for entry, name in dict.fromkeys((one.entry, one.name) for one in own):
+        found = {(one.group or "", one.session): one for one in own if (one.entry, one.name) == (entry, name)}
+        limits = next(iter(found.values())).range
+        row = [("score " if entry == "score" else "") + name.replace("_", " ")]
+        row.append("" if limits is None else f"{limits[0]:g} to {limits[1]:g}")
+        for cell in cells:
+            one = found.get(cell)
+            spread = "" if one is None or one.sd is None else f" ± {one.sd:.2g}"
+            row.append("" if one is None else f"{one.mean:.3g}{spread} [{one.participants}]")
+        rows.append(row)
+    return _used([form, "range", *(text or "mean" for text in head)], rows)
 
 
 def fit_table(conditions: Sequence[ConditionResult], unit: str) -> str:

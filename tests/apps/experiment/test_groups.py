@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import random
@@ -304,6 +305,27 @@ def test_report_compares_groups(tmp_path):
     (effect,) = analyse_effects(experiment, results, AnalysisSettings())
     assert (effect.factor, effect.first, effect.second, effect.participants) == ("group", "wet", "dry", 4)
     assert effect.ratio.value == pytest.approx(2.0) and effect.ratio.low < 1.0 and effect.ratio.high > 4.0
+
+
+def test_report_states_the_interaction_of_group_and_factor():
+    """The ratio of hot to cold is 1 and 4 in the wet group, and 8 and 2 in the dry one, which has a bound besides."""
+    conditions = [{"name": name, "reference": 1.0, "factors": {"heat": name}} for name in ("cold", "hot")]
+    tables = {"groups": {"names": ["wet", "dry"]}, "conditions": conditions}
+    group_of = dict.fromkeys(("P1", "P2"), "wet") | dict.fromkeys(("P3", "P4", "P5"), "dry")
+    people = [SimpleNamespace(code=code, group=group) for code, group in group_of.items()]
+    experiment: Any = SimpleNamespace(
+        people=people, sessions=[SimpleNamespace(header={"design": tables})], table=tables.get
+    )
+    thresholds = {"P1": (0.1, 0.1), "P2": (0.1, 0.4), "P3": (0.1, 0.8), "P4": (0.1, 0.2), "P5": (0.1, None)}
+    results = [person(code, cold=cold, hot=hot) for code, (cold, hot) in thresholds.items()]
+    found = {one.factor: one for one in analyse_effects(experiment, results, AnalysisSettings())}
+    assert list(found) == ["group", "heat", "heat (hot / cold) by group"]
+    effect = found["heat (hot / cold) by group"]
+    assert (effect.first, effect.second, effect.participants) == ("wet", "dry", 4)
+    assert effect.ratio.value == pytest.approx(math.sqrt(8.0 * 2.0) / math.sqrt(1.0 * 4.0))
+    assert effect.ratio.low < 1.0 < effect.ratio.high
+    only = analyse_effects(experiment, results[:2], AnalysisSettings())
+    assert [one.factor for one in only] == ["group", "heat"], "the other group has no participant"
 
 
 def test_power_knows_the_groups(tmp_path):

@@ -24,7 +24,8 @@ from apps.experiment.observers import make_observer
 from apps.experiment.procedures.methods import Tracks, make_procedure, trial_seed
 from apps.experiment.report.analysis import analyse, analyse_group, as_json, staircase_percent
 from apps.experiment.report.data import read_experiment
-from apps.experiment.report.page import SIMULATED, report, timing
+from apps.experiment.report.forms import analyse_forms
+from apps.experiment.report.page import SIMULATED, form_table, report, timing
 from apps.experiment.settings import AnalysisSettings
 from apps.experiment.trial import TASKS, TrialView
 from haptics.errors import ConfigurationError, RecordingError
@@ -429,6 +430,39 @@ def test_methods_summarise_the_timing_certificates(tmp_path):
     (recording / "recording.json").write_text("nothing", encoding="utf-8")
     html, _ = report_of(tmp_path, tmp_path / "R.html")
     assert "blocks/block-01: cannot be read (Expecting value" in html  # the answers are in the journal all the same
+
+
+def test_scores_and_answers_of_forms_are_means_by_group_and_session(tmp_path):
+    forms = [{"name": "workload", "use": "nasa-tlx"}, {"name": "end", "items": [{"name": "w", "kind": "text"}]}]
+    tables = {"experiment": {"name": "friction"}, "forms": forms, "groups": {"names": ["wet", "dry"]}}
+
+    def session(code, group, number, *values):
+        place = SessionFolder.new(tmp_path, code, number, "friction")
+        with Journal.create(place, HEADER | {"design": tables}) as journal:
+            journal.append("event", name="group", group=group, place=0)
+            for value in values:
+                answers = {"mental": value, "effort": None, "w": 3.0}
+                made = {"form": "workload", "after_blocks": 1, "answers": answers, "scores": {"raw": value / 2}}
+                journal.append("event", name="form-completed", **made)
+
+    session("P1", "wet", 1, 10.0, 30.0)
+    session("P1", "wet", 2, 50.0)
+    session("P2", "wet", 1, 60)
+    session("P3", "dry", 1, 70.0)
+    session("P4", "dry", 1, 0.0)
+    experiment = read_experiment([tmp_path])
+    found = analyse_forms(experiment, {"P4"})
+    assert [(one.entry, one.name, one.group, one.session, one.mean, one.participants) for one in found] == [
+        *(("score", "raw", group, number, 0.5 * mean, n) for group, number, mean, n in CELLS),
+        *(("answer", "mental", group, number, mean, n) for group, number, mean, n in CELLS),
+    ]
+    assert [one.sd for one in found[:3]] == [None, pytest.approx(math.sqrt(200.0)), None]
+    page = form_table("workload", found)
+    for text in ('<th class="number">wet, session 2</th>', '<td class="name">mental</td>', "0 to 100", "20 ± 14 [2]"):
+        assert text in page
+
+
+CELLS = [("dry", 1, 70.0, 1), ("wet", 1, 40.0, 2), ("wet", 2, 50.0, 1)]
 
 
 def test_unwritable_report_is_an_error(weber, tmp_path, capsys):
