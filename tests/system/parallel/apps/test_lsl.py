@@ -14,7 +14,6 @@ from apps.cli import main
 from apps.experiment.export.lsl import start_outlet
 from apps.experiment.journal import Journal
 from apps.experiment.journal.blinding import make_codes, seal_codes
-from apps.experiment.triggers.ports import STREAM, TriggerSettings, open_port
 from apps.front_ends.messages import SessionEnded
 from apps.stream import StreamAddress, open_stream, require_usable
 from haptics.errors import ConfigurationError
@@ -149,19 +148,29 @@ def test_every_tick_is_received_with_its_time_stamp(tmp_path):
     assert [(what["marker"], at) for what, at in told["markers"]] == expected
 
 
+_TRIGGERS = """
+import json, os
+import pylsl
+from apps.experiment.triggers.ports import STREAM, TriggerSettings, open_port
+
+port = open_port(TriggerSettings(port="lsl"))
+(stream,) = pylsl.resolve_byprop("name", STREAM, timeout=60.0)
+inlet = pylsl.StreamInlet(stream)
+inlet.open_stream(timeout=60.0)
+for code, due in ((31, 7_000_000_000), (255, 7_000_000_001), (4, 9_123_456_789)):
+    port.write(code, due)
+kind = [stream.type(), stream.channel_count(), stream.nominal_srate()]
+print(json.dumps([kind, [inlet.pull_sample(timeout=10.0) for _ in range(3)]]), flush=True)
+os._exit(0)  # the library has no time limit for its end
+"""
+
+
 def test_trigger_has_the_time_of_its_event():
-    port = open_port(TriggerSettings(port="lsl"))
-    (stream,) = pylsl.resolve_byprop("name", STREAM, timeout=60.0)
-    assert (stream.type(), stream.channel_count(), stream.nominal_srate()) == ("Markers", 1, 0.0)
-    inlet = pylsl.StreamInlet(stream)
-    inlet.open_stream(timeout=60.0)
+    with program("-c", _TRIGGERS, stdout=subprocess.PIPE) as process:
+        kind, samples = json.loads(process.communicate(timeout=100)[0])
+    assert kind == ["Markers", 1, 0.0]
     sent = [(31, 7_000_000_000), (255, 7_000_000_001), (4, 9_123_456_789)]
-    for code, due in sent:
-        port.write(code, due)
-    received = [inlet.pull_sample(timeout=10.0) for _ in sent]
-    port.close()
-    inlet.close_stream()
-    assert [(sample, round(1e9 * at)) for sample, at in received] == [([code], due) for code, due in sent]
+    assert [(sample, round(1e9 * at)) for sample, at in samples] == [([code], due) for code, due in sent]
 
 
 @pytest.mark.parametrize("blind", [False, True])
