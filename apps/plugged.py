@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apps.doctor.machine import Machine, program
-from apps.doctor.ports import BACKEND, can_interfaces, listens
+from apps.doctor.ports import BACKEND, LIBRARIES, can_interfaces, listens
 from apps.doctor.usb import Plugged, openable, plugged
 from devices import BACKENDS
 from devices.arm import ODRIVES
 from devices.common.bus import GROUP, RULES_FILE, Node, device_rules, setting
-from devices.forcedimension.library import LIBRARY as FORCE_DIMENSION_SDK
 from devices.forcedimension.library import NAME as FORCE_DIMENSION
 from devices.inverse3.service import PORT
 from devices.touch.hdapi import NAME as TOUCH
-from devices.touch.hdapi import OPENHAPTICS
 from haptics.errors import DeviceOpenError
 
 if TYPE_CHECKING:
@@ -43,9 +41,6 @@ _NEEDED = {
 The force sensor of an arm may be on the network instead. For a backend of another package the survey cannot detect the
 hardware; its driver reports the problem when it is opened.
 """
-
-_LIBRARIES = {FORCE_DIMENSION: FORCE_DIMENSION_SDK, TOUCH: OPENHAPTICS}
-"""Libraries of makers that the user installs, by backend."""
 
 _FIRST_SESSIONS = {
     FALCON: " --set device.firmware=FILE   # docs/falcon.md",
@@ -243,7 +238,7 @@ def _board(one: Plugged) -> Found:
     elif closed:
         refused = f"it may not be opened ({', '.join(closed)}: permission denied)"
         missing = (f"{refused}. Put these lines into {RULES_FILE}:\n{rules}\n{APPLY}",)
-    elif one.family.backend in _LIBRARIES and (lacking := _LIBRARIES[one.family.backend].missing()):
+    elif one.family.backend in LIBRARIES and (lacking := LIBRARIES[one.family.backend].missing()):
         missing = (lacking,)
     else:
         missing = ()

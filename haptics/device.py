@@ -265,7 +265,7 @@ class Device(Protocol):
     Creating a device accesses no hardware, so that `spec` can be checked first. ``open`` and ``close`` may be called
     twice. ``read`` and ``write`` block for at most a small part of a period.
 
-    The servo detects four optional attributes by their names, and experiments a fifth one:
+    The servo detects four optional attributes by their names; sessions and experiments detect one more each:
 
     - ``compensate(share)`` sets the share of the friction compensation, 0 to 1, from the next ``write`` on; it is 0
       after ``open``. The servo calls it before every ``write``, with 0 while the output is the safe output. The
@@ -276,6 +276,8 @@ class Device(Protocol):
     - ``explain()`` returns a sentence with the cause of the failed run, empty if only the driver's message is known.
       The servo calls it after the device is closed.
     - ``port()`` returns the `Port` of the open device, or None if its present configuration has none.
+    - ``review(channels)`` returns a warning about recent values of the channels, (ticks, values), empty without one. A
+      session calls it a few times per second on a device that is not open, and shows the first warning.
     - ``digital_output`` is True for a device that sets a digital output to the codes in the file of its setting
       ``output``; the setting is a string, empty without codes.
     """

@@ -1,4 +1,4 @@
-"""Checks of other connections of devices: serial ports, CAN interfaces, and the Haply service."""
+"""Checks of other connections of devices: serial ports, CAN interfaces, the Haply service and makers' libraries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 from apps.doctor.machine import LOG_IN_AGAIN, Finding, Machine, note, ok, program
 from devices.common.bus import RULES_FILE
+from devices.common.vendor_library import VendorLibrary
+from devices.forcedimension.library import LIBRARY as FORCE_DIMENSION_SDK
 from devices.inverse3.service import PORT
+from devices.touch.hdapi import OPENHAPTICS
+from haptics.errors import ConfigurationError
 
 _PORT_GROUPS = ("dialout", "uucp")
 """Debian, Fedora and derivatives; Arch."""
@@ -137,3 +141,27 @@ def haply_service(machine: Machine) -> Finding:
     if listens(machine):
         return ok(f"port {PORT} is listened at: the Haply service runs, as far as can be told without asking it")
     return ok(f"no Haply service was seen at port {PORT}; only the device {BACKEND} needs one")
+
+
+LIBRARIES: dict[str, VendorLibrary] = {library.backend: library for library in (FORCE_DIMENSION_SDK, OPENHAPTICS)}
+"""Libraries of makers that the user installs, by backend."""
+
+
+def maker_libraries(machine: Machine) -> Finding:
+    """Check whether the libraries of device makers are found, and a C compiler for the emulated ones."""
+    from devices.emulators.native.compiler import find_compiler
+
+    found, fixes = [], []
+    for backend, library in LIBRARIES.items():
+        try:
+            path = library.find()
+        except ConfigurationError as error:
+            found.append(str(error).removesuffix("."))
+            fixes.append(f"unset {' '.join(library.variables)}   # or let it name the {library.title}")
+            continue
+        missing = path is None and library.missing()
+        found.append(f"{backend} needs the {library.title}, which was not found" if missing else f"{backend}: {path}")
+    if not find_compiler():
+        found.append(f"there is no C compiler, which {' and '.join(LIBRARIES)} need when they are emulated")
+        fixes.append(f"{machine.sudo}apt install gcc libc6-dev")
+    return note("; ".join(found), *fixes) if fixes else ok("; ".join(found))

@@ -79,6 +79,7 @@ _GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "modem-manager": ("ports:modem_manager", "whether somebody else talks to serial devices", _LINUX),
         "can-bus": ("ports:can_bus", "whether CAN interfaces are up", _LINUX),
         "haply-service": ("ports:haply_service", "whether the service of an Inverse3 runs", _LINUX),
+        "maker-libraries": ("ports:maker_libraries", "libraries of device makers, and a C compiler for emulated ones"),
     },
     "language": {
         "numbers": ("software:numbers", "decimal point or comma"),

@@ -27,6 +27,7 @@ from haptics.errors import ConfigurationError, HapticError
 from haptics.recording.certificate import NOT_PRINTED, real_time_factor
 from haptics.recording.recorder import RunCloser, not_written
 from haptics.recording.recording import Recording
+from haptics.records import UNUSABLE
 from haptics.servo.control import Job, SharedFiles
 from haptics.servo.kernels import CONTROL
 from haptics.servo.run import INTERRUPTED, ExtraConnections, Run
@@ -159,6 +160,9 @@ def describe_run(summary: dict[str, Any]) -> str:
 
 # --- sessions ---------------------------------------------------------------------------------------------------------
 
+_REVIEW_TICKS = 200
+"""Number of ticks between two reviews by the device (`haptics.device.Device`)."""
+
 _CAPACITY = 4 * MAX_TICKS_PER_CALL
 """Capacity of the trace of an offline session."""
 
@@ -230,7 +234,8 @@ class Session(Run):
         self._warn = warn or notify
         self._advice = ParameterAdvice(config.known_spec)
         self._advice.consider(config.strongest_element, 0, config.scene)
-        self._program = self.version = 0
+        self._program = self.version = self._reviewed = 0
+        self._review = getattr(config.made[0], "review", None)
         self._interrupted = False
         self._attend: Callable[[], None] = lambda: None
         self._progress = Progress(config.device, config.session.duration, notify, prepare, quiet)
@@ -443,7 +448,19 @@ class Session(Run):
         if not self.opened:
             self._progress.show_preparation()
         self._progress.show_run(self.servo.trace)
+        if self._review is not None and self.servo.trace.count - self._reviewed >= _REVIEW_TICKS:
+            self._review_channels(self._review)
         self._attend()
+
+    def _review_channels(self, review: Callable[[Any], str]) -> None:
+        """Show the first warning of the device about the rows since the last review."""
+        rows, self._reviewed = self.servo.trace.since(self._reviewed), self.servo.trace.count
+        words = review(rows["channels"][(rows["status"] & UNUSABLE) == 0])
+        if words:
+            self._review = None
+            self._progress.clear()
+            self._warn(words)
+            self._advice.warnings.append(words)
 
     def reason(self, end: EndReason) -> str:
         """Return the reason for the end of the run; an interrupt takes precedence."""

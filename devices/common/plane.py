@@ -35,6 +35,9 @@ Floats = NDArray[np.float64]
 APPROACH = 0.05
 """Speed at which the held axis is moved from its initial position to the plane [m/s]."""
 
+HELD_WITHIN = 1e-3
+"""Distance from the plane beyond which a holding force at its limit is reported [m]."""
+
 _AXES = re.compile(r"(-?)([xyz])(-?)([xyz])")
 _POINT = "three numbers such as [0.0, 0.0, 0.0]"
 _POINTS = "nine numbers [m], or [] for the plane of two axes"
@@ -66,7 +69,7 @@ class PlaneSettings(ExchangeSettings):
         300.0, minimum=0.0, maximum=1000.0, unit="N/m", doc="spring that holds the third axis; 0 to leave it free"
     )
     hold_time: float = bounded(
-        0.0,
+        0.1,
         minimum=0.0,
         maximum=10.0,
         unit="s",
@@ -234,6 +237,18 @@ class PlaneDriver(ExchangeDriver):
         super()._prepare()
         prepare_velocity(self._record["lift"])
         self._record["lift"]["samples"] = 0
+
+    def review(self, channels: Floats) -> str:
+        """Return a warning if the third axis was not held at any tick, because the holding force was at its limit."""
+        limit, (height, force) = self.settings.hold_force, np.abs(channels[:, :2].T)
+        held = (force < (1.0 - 1e-9) * limit) | (height < HELD_WITHIN)
+        if held.any() or not len(held) or limit == 0.0 or self.settings.hold_stiffness == 0.0:
+            return ""
+        return (
+            f"{self.name}: the third axis is pushed with more than device.hold_force = {limit:g} N: the handle is "
+            f"{1e3 * height.max():.0f} mm beside the plane. Support its weight, push along the plane only, or increase "
+            "device.hold_force."
+        )
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from devices.common.plane import Plane
+from devices.emulated.maker_library import MakerLibraryEmulation
 from devices.emulated.settings import EmulationSettings
-from devices.emulators import child
+from devices.emulators import forcedimension
 from devices.emulators.wire_faults import FORCE_DIMENSION_FAULTS
 from devices.forcedimension.device import KINDS, LONGEST_WATCHDOG, TYPES, ForceDimension, ForceDimensionSettings
 from haptics.settings import bounded, documented, flag
@@ -49,7 +50,7 @@ class EmulatedForceDimensionSettings(EmulationSettings, ForceDimensionSettings):
         return f"emulated {self.kind} {self.serial or _SERIAL}"
 
 
-class EmulatedForceDimension(ForceDimension):
+class EmulatedForceDimension(MakerLibraryEmulation, ForceDimension):
     """Driver with an emulated library and device, which exist from ``open`` on; see `ForceDimension`."""
 
     settings_class = EmulatedForceDimensionSettings
@@ -71,5 +72,4 @@ class EmulatedForceDimension(ForceDimension):
             "homed": not own.cold_start,
             **{name: getattr(own, name) for name in ("mass", "damping", "hand", "seed")},
         }
-        table = {"devices": [device], "faults": list(own.wire_faults)}
-        return resources.enter_context(child.spawn("devices.emulators.forcedimension", table, "Force Dimension device"))
+        return self._run_device(resources, forcedimension.__name__, forcedimension.MAKER, device)

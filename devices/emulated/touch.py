@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from devices.common.plane import Plane
+from devices.emulated.maker_library import MakerLibraryEmulation
 from devices.emulated.settings import EmulationSettings
-from devices.emulators import child
+from devices.emulators import touch
 from devices.emulators.wire_faults import TOUCH_FAULTS
 from devices.touch.device import MODELS, Touch, TouchSettings
 from haptics.settings import documented
@@ -38,7 +39,7 @@ class EmulatedTouchSettings(EmulationSettings, TouchSettings):
         return f"emulated {self.configuration}".rstrip()
 
 
-class EmulatedTouch(Touch):
+class EmulatedTouch(MakerLibraryEmulation, Touch):
     """Driver with an emulated library, whose device exists from ``open`` on; see `Touch`."""
 
     settings_class = EmulatedTouchSettings
@@ -61,5 +62,4 @@ class EmulatedTouch(Touch):
             "count": own.resolution,
             "homed": False,
         }
-        table = {"devices": [body], "faults": list(own.wire_faults)}
-        return resources.enter_context(child.spawn("devices.emulators.touch", table, "Touch"))
+        return self._run_device(resources, touch.__name__, touch.MAKER, body)

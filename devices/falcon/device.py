@@ -79,13 +79,6 @@ class FalconSettings(PlaneSettings):
     hold_stiffness: float = bounded(
         1000.0, minimum=0.0, maximum=1000.0, unit="N/m", doc="spring that holds the third axis; 0 to leave it free"
     )
-    hold_time: float = bounded(
-        0.1,
-        minimum=0.0,
-        maximum=10.0,
-        unit="s",
-        doc="time in which the holding force removes a remaining distance (integral part); 0 for a spring alone",
-    )
     hold_force: float = bounded(6.0, minimum=0.0, maximum=8.0, unit="N", doc="largest force that holds the third axis")
     resolution: float = bounded(
         4.3e-5, minimum=0.0, maximum=1e-3, unit="m", doc="smallest step of the position: an encoder count"

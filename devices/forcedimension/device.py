@@ -109,13 +109,6 @@ class ForceDimensionSettings(PlaneSettings):
         1000.0, minimum=0.0, maximum=1000.0, unit="N/m", doc="spring that holds the third axis; 0 to leave it free"
     )
     hold_damping: float = bounded(5.0, minimum=0.0, maximum=10.0, unit="N s/m", doc="damper that holds the third axis")
-    hold_time: float = bounded(
-        0.1,
-        minimum=0.0,
-        maximum=10.0,
-        unit="s",
-        doc="time in which the holding force removes a remaining distance (integral part); 0 for a spring alone",
-    )
     hold_force: float = bounded(6.0, minimum=0.0, maximum=8.0, unit="N", doc="largest force that holds the third axis")
     library: str = string("", allowed="a path", doc="folder of the Force Dimension SDK, or file of its library libdrd")
     serial: str = string(

@@ -49,6 +49,13 @@ class Inverse3Settings(PlaneSettings):
     max_force: float = bounded(
         5.0, above=0.0, maximum=10.0, unit="N", doc="largest force in the plane; the manufacturer does not state it"
     )
+    hold_time: float = bounded(
+        0.0,
+        minimum=0.0,
+        maximum=10.0,
+        unit="s",
+        doc="time in which the holding force removes a remaining distance (integral part); 0 for a spring alone",
+    )
     patience: float = bounded(
         5.0, minimum=0.1, maximum=120.0, unit="s", doc="longest time until the service and the device are ready"
     )

@@ -46,7 +46,13 @@ from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from haptics.jit import compile_callback
 
 PATIENCE = 0.25
-"""Timeout of a request to the servo loop, and of its end [s]."""
+"""Timeout of a request to the servo loop [s]."""
+
+CLOSING = 0.75
+"""Timeout of the end of the servo loop and of the release of the device, without forces [s].
+
+It is shorter than the time after which the application ends a servo process without ticks.
+"""
 
 _START = 5.0  # timeout of the first frame [s]
 _SLICE = 1e-3
@@ -373,6 +379,6 @@ class TouchLink(Link):
         """
         ends = threading.Thread(target=self._library.close, args=(self,), name="closing the Touch", daemon=True)
         ends.start()
-        ends.join(PATIENCE)
+        ends.join(CLOSING)
         if ends.is_alive():
             raise DeviceFault(f"{NAME}: the maker's library does not end its servo loop; {self.remedy}.")

@@ -11,10 +11,11 @@ from apps import plugged
 from apps.cli import main
 from apps.doctor import usb
 from apps.doctor.machine import Machine, program
-from apps.doctor.ports import haply_service
+from apps.doctor.ports import haply_service, maker_libraries
 from apps.doctor.usb import rules, unknown_sticks
 from apps.plugged import describe, survey
 from apps.settings.config import parse_assignment
+from devices.emulators.native import compiler
 from devices.emulators.pid.profiles import read_hex
 from devices.emulators.pid.stick import EmulatedStick, EmulatedUsbBackend, emulated_stick
 from devices.joystick.usb.finding import hidraw_sticks
@@ -213,6 +214,22 @@ def test_inverse3_service_is_found_by_its_port(tmp_path, table, local, state, th
     assert ("no Haply service was seen at port 10001" in " ".join(found.missing("inverse3"))) != there
     assert ("Haply service (port 10001)" in describe(found)) == there
     expect(haply_service(machine(tmp_path)), "ok", "listened at" if there else "no Haply service was seen")
+
+
+def test_doctor_finds_the_libraries_of_makers(tmp_path, monkeypatch):
+    sdk = tmp_path / "sdk"
+    sdk.mkdir()
+    monkeypatch.setenv("FDSDK", str(sdk))
+    monkeypatch.delenv("OPENHAPTICS", raising=False)
+    monkeypatch.setattr(compiler, "find_compiler", lambda: ["cc"])
+    found = expect(
+        maker_libraries(machine(tmp_path)), "note", "has no libdrd.so", "touch needs the OpenHaptics toolkit"
+    )
+    assert found.fix.startswith("unset FDSDK")
+    (sdk / "libdrd.so.3").write_bytes(b"")
+    expect(maker_libraries(machine(tmp_path)), "ok", f"forcedimension: {sdk / 'libdrd.so.3'}")
+    monkeypatch.setattr(compiler, "find_compiler", list)
+    assert expect(maker_libraries(machine(tmp_path)), "note", "no C compiler").fix.endswith("apt install gcc libc6-dev")
 
 
 def test_touch_needs_the_library_of_its_maker(tmp_path, monkeypatch):

@@ -1,9 +1,12 @@
 """Sessions with emulated devices in a plane, and the tables of their figures: sample age, force, drift, lost processes.
 
-The modules ``tests.devices.*.figures`` print them. The figures are of this machine, emulation included.
+The modules ``tests.devices.*.figures`` print them with `print_tables`. The figures are of this machine, emulation
+included. A row that cannot be measured has its cause, and the other rows are measured all the same.
 """
 
 import contextlib
+import dataclasses
+import functools
 import itertools
 import json
 import os
@@ -12,10 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 import numpy as np
 
+from devices.emulators import child
 from devices.emulators.native.far_end import FarEnd
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
@@ -42,10 +47,14 @@ SHORT = 10.0
 ATTEMPTS = 3
 
 HEAD = (
-    "device", "model", "class", "another process", "sample age: median, 99 %", "skipped, lost",
+    "model", "class", "another process", "sample age: median, 99 %", "skipped, lost",
     "force while it slides: median, deviation", "height: median, largest", "mismatches", "fit", "drift while held",
     "faults before",
 )  # fmt: skip
+
+
+class SessionFailed(Exception):
+    """A session ended with a fault in every attempt."""
 
 
 def session(folder, device, model, scheduling, seconds, *settings):
@@ -55,11 +64,12 @@ def session(folder, device, model, scheduling, seconds, *settings):
     how = ("--duration", f"{seconds:g}", "--headless", "--device", device, "--model", model)
     for faults in range(ATTEMPTS):
         command = [sys.executable, *RUN, *how, *words, "--record", str(Path(folder) / str(faults))]
-        answer = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        answer = json.loads(done.stdout) if done.stdout else {"error": done.stderr.strip().rpartition("\n")[2]}
         if "error" not in answer:
             return answer, Recording(Path(answer["recording"])), faults
         sys.stderr.write(f"{answer['error']}\n")
-    return answer, Recording(Path(answer["recording"])), ATTEMPTS
+    raise SessionFailed(answer["error"])
 
 
 def undisturbed(rows):
@@ -102,20 +112,73 @@ def strokes(device, seconds, settings, count):
     count : float
         Smallest step of the position [m].
     """
-    for loaded, model, scheduling in itertools.product((False, True), "CB", ("fifo", "other")):
+
+    def row(model, scheduling, loaded):
         with tempfile.TemporaryDirectory() as folder, busy() if loaded else contextlib.nullcontext():
             slides = session(Path(folder) / "slides", device, model, scheduling, seconds, *settings, *STROKES)
             _, held, again = session(Path(folder) / "held", device, model, scheduling, SHORT, *settings, *HELD)
             answer, recording, faults = slides
             age, (force, spread) = answer["sample_age_us"], sliding(recording.rows)
             moved = drift(held.rows)
-            yield (
-                device, model, "FIFO" if scheduling == "fifo" else "ordinary", "one" if loaded else "none",
+            return (
                 f"{age['p50'] / 1e3:.2f}, {age['p99'] / 1e3:.2f} ms",
                 f"{answer['skipped']} of {answer['ticks']}, {answer['lost_ticks']}",
                 f"{force:.3f}, {spread:.3f} N", height(recording.rows), verify(recording).mismatches,
                 "yes" if answer["fit"] else "no", f"{1e6 * moved:.1f} um = {moved / count:.2f} counts", faults + again,
             )  # fmt: skip
+
+    for loaded, model, scheduling in itertools.product((False, True), "CB", ("fifo", "other")):
+        labels = (model, "FIFO" if scheduling == "fifo" else "ordinary", "one" if loaded else "none")
+        yield labels, functools.partial(row, model, scheduling, loaded)
+
+
+PRESSED_HEAD = ("force normal to the plane", "height: median, largest", "warning", "faults before")
+
+
+def pressed(device, forces, served, *settings):
+    """Yield the rows of a table with `PRESSED_HEAD`: the third axis under constant forces, with model C and FIFO.
+
+    Parameters
+    ----------
+    device : str
+        Name of the device.
+    forces : sequence of float
+        Forces of the hand normal to the plane [N].
+    served : callable
+        Takes a force and returns a context with the setting that selects a device with this force.
+    *settings : str
+        Further settings of the sessions.
+    """
+
+    def row(force):
+        with tempfile.TemporaryDirectory() as folder, served(force) as selected:
+            answer, recording, faults = session(folder, device, "C", "fifo", SHORT, selected, *settings)
+            return height(recording.rows), "yes" if "third axis" in " ".join(answer["advice"]) else "no", faults
+
+    for force in forces:
+        yield (f"{force:g} N",), functools.partial(row, force)
+
+
+@contextlib.contextmanager
+def far_end(device, body):
+    """Run an emulated device in its own process, as in a session; yield the path of its library.
+
+    Parameters
+    ----------
+    device : str
+        Name of the device.
+    body : devices.emulators.native.far_end.Body
+        Its properties.
+    """
+    table = {"devices": [dataclasses.asdict(body)], "faults": []}
+    with contextlib.ExitStack() as resources:
+        with contextlib.suppress(OSError):  # of the thread that starts the emulator
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(80))
+        try:
+            library = resources.enter_context(child.spawn(f"devices.emulators.{device}", table, device))
+        finally:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        yield library
 
 
 def height(rows):
@@ -127,6 +190,7 @@ def height(rows):
 
 
 LOST_HEAD = ("process", "signal", "zero force after", "cause of the switch-off")
+LOSSES = tuple(itertools.product(("application", "servo"), (signal.SIGKILL, signal.SIGSTOP)))
 
 
 def lost(device, maker, served, *settings):
@@ -143,36 +207,57 @@ def lost(device, maker, served, *settings):
     *settings : str
         Settings of the session.
     """
-    for process, number in itertools.product(("application", "servo"), (signal.SIGKILL, signal.SIGSTOP)):
+
+    def row(process, number):
         with served() as library, tempfile.TemporaryDirectory() as name:
             far = FarEnd(library, maker)
             texts = (f"device.library={library}", f"law.force={FORCE}", *settings)
             words = [word for text in texts for word in ("--set", text)]
             where = ("--headless", "--duration", "60", "--record", str(Path(name) / "recordings"))
             with written(Path(name), *RUN, "--device", device, "--model", "C", *words, *where) as application:
-                until(lambda far=far: _pushes(far.log()), "the device has no force")
+                until(lambda: application.poll() is not None or _pushes(far.log()), "the device has no force")
+                if application.poll() is not None:
+                    raise SessionFailed((Path(name) / "err").read_text().strip().rpartition("\n")[2])
                 pid = application.pid if process == "application" else spawned_by(application.pid)[0]
                 instant = time.monotonic()
                 os.kill(pid, number)
-                until(lambda far=far: not far.log()[-1]["applied"].any(), "the force remains", every=0.005)
+                until(lambda: not far.log()[-1]["applied"].any(), "the force remains", every=0.005)
                 rows, cause = far.log(), int(far.state["cause"])
                 after = rows["time"][np.flatnonzero(rows["applied"].any(axis=1))[-1] + 1] - instant
-                application.kill()
-        yield process, number.name, f"{1e3 * after:.1f} ms", cause or "-"
+                return f"{1e3 * after:.1f} ms", cause or "-"
+
+    for process, number in LOSSES:
+        yield (process, number.name), functools.partial(row, process, number)
 
 
 def _pushes(rows):
     return len(rows) > 500 and bool((np.linalg.norm(rows["applied"][-100:], axis=1) > 0.5).all())
 
 
-def write_start(seconds):
-    """Write the conditions of the tables."""
+def print_tables(tables, arguments):
+    """Print tables, each row when its sessions have ended; return the exit status, 1 if a row failed.
+
+    Parameters
+    ----------
+    tables : mapping
+        Head and rows by name. The rows are a function of the duration [s], which yields the first cells of a row and a
+        function that measures the others.
+    arguments : sequence of str
+        ``[SECONDS [TABLE ...]]``: duration of the long sessions, 60 s by default, and the tables, all by default.
+    """
+    seconds, failures = float(arguments[0]) if arguments else 60.0, 0
     sys.stdout.write(f"{seconds:g} s each, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the start\n")
-
-
-def write_table(head, rows):
-    """Write a table, each row when its sessions have ended."""
-    sys.stdout.write(f"\n| {' | '.join(head)} |\n{'|---' * len(head)}|\n")
-    for row in rows:
-        sys.stdout.write(f"| {' | '.join(map(str, row))} |\n")
-        sys.stdout.flush()
+    for name in arguments[1:] or tables:
+        head, rows = tables[name]
+        sys.stdout.write(f"\n| {' | '.join(head)} |\n{'|---' * len(head)}|\n")
+        for labels, measure in rows(seconds):
+            try:
+                cells = measure()
+            except Exception as error:  # a long measurement must not end without its other rows
+                failures += 1
+                traceback.print_exc()
+                cells = [f"failed: {' '.join(str(error).split()) or type(error).__name__}"]
+                cells += ["-"] * (len(head) - len(labels) - 1)
+            sys.stdout.write(f"| {' | '.join(map(str, (*labels, *cells)))} |\n")
+            sys.stdout.flush()
+    return 1 if failures else 0

@@ -18,6 +18,7 @@
 #define STEP 1e-4    /* of the integration [s] */
 #define CHUNK 20     /* most steps at once, between which the hand moves evenly */
 #define IDLE 5       /* longest time between two advances [ms] */
+#define MEMORY 1.0   /* time for which a stall is remembered [s] */
 #define MOST_FAULTS 64
 #define MOST_TIMED 32
 #define LOG_LENGTH 65536
@@ -62,6 +63,7 @@ struct device {
     int64_t tick, forces_on, braking, homed, cause, past_faults, connected, transfers;
     double watchdog, speed_limit, renewed; /* [s], [m/s], time of the last force [s] */
     double height, rise;
+    double alive, stalled_at, stall;  /* time of the last pass; end and length of the longest recent stall [s] */
     double commanded[3], applied[3];
     int64_t output;
     int64_t logged;
@@ -280,6 +282,16 @@ static int greet(struct device *d, int host, int busy)
     return 0;
 }
 
+/* Note a time `lost` in which this thread was not executed. */
+static void note_stall(struct device *d, double now, double lost)
+{
+    d->alive = now;
+    if (lost > d->stall || now - d->stalled_at > MEMORY) {
+        d->stall = lost;
+        d->stalled_at = now;
+    }
+}
+
 /* Serve hosts at the socket `listener`, one at a time, until the file `until` can be read or has ended. */
 void serve(struct device *d, int listener, int until)
 {
@@ -289,7 +301,10 @@ void serve(struct device *d, int listener, int until)
     d->braking = 1;
     for (;;) {
         struct pollfd files[] = {{until, POLLIN, 0}, {listener, POLLIN, 0}, {host, POLLIN, 0}};
+        const double before = monotonic();
         poll(files, 3, IDLE);
+        const double now = monotonic();
+        note_stall(d, now, now - before - 1e-3 * IDLE);
         if (files[0].revents)
             break;
         if (host >= 0 && files[2].revents && !answer(d, host)) {

@@ -16,6 +16,7 @@ import shutil
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,11 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.emulators.handle import SimulatedHandle
+from devices.emulators.loop import MEMORY
 from devices.emulators.native.compiler import compiled, fault_flags
 from devices.emulators.wire_faults import DELAYS, OPENING, parse_wire_fault
 from haptics.errors import ConfigurationError, DeviceOpenError
 from haptics.jit import COMPILED
 from haptics.records import fields
+
+_IDLE = 5e-3  # longest time between two passes of the device, IDLE of far_end.c [s]
 
 _MOST_FAULTS, _MOST_TIMED, _LOG_LENGTH = 64, 32, 65536
 
@@ -51,7 +55,7 @@ DEVICE = np.dtype(
         *fields("<i8", "opening switched"),
         *fields("<f8", "began opened origin"),
         *fields("<i8", "tick forces_on braking homed cause past_faults connected transfers"),
-        *fields("<f8", "watchdog speed_limit renewed height rise"),
+        *fields("<f8", "watchdog speed_limit renewed height rise alive stalled_at stall"),
         *fields("<f8", "commanded applied", 3),
         *fields("<i8", "output logged"),
         ("log", ENTRY, (_LOG_LENGTH,)),
@@ -194,6 +198,12 @@ class FarEnd:
     def clear(self) -> None:
         """Deactivate all faults that were activated by `set`."""
         self._memory["switched"][0] = 0
+
+    def stalled(self) -> float:
+        """Return the longest recent time for which the device was not executed [s]."""
+        now, state = time.monotonic(), self.state
+        recent = float(state["stall"]) if now - state["stalled_at"] < MEMORY else 0.0
+        return max(recent, now - float(state["alive"]) - _IDLE)
 
     def log(self) -> NDArray[Any]:
         """Return a copy of the record, the latest `ENTRY` rows in the order of time."""

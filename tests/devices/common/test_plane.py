@@ -17,6 +17,7 @@ from devices.common.plane import (
     spread_force,
 )
 from devices.common.velocity import fill_velocity, prepare_velocity
+from devices.touch.device import Touch
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
 from haptics.settings import build
@@ -146,3 +147,12 @@ def test_held_axis_approaches_slowly_and_its_force_is_limited(record):
     assert forces[100] == pytest.approx(-300.0 * APPROACH * 0.101)
     assert forces[-1] == pytest.approx(-2.0)
     assert np.abs(np.array(record["given"][0][:3]) - forces[-1] * plane.axes[2]).max() < 1e-12
+
+
+def test_holding_force_at_its_limit_is_reported_where_the_axis_is_not_held():
+    device = Touch({"hold_force": 1.5})
+    held, moving, pushed = (1.5e-3, 1.4, 0.0), (0.5e-3, -1.5, 0.0), (-4e-3, 1.5, 0.0)
+    for channels in ([held, pushed], [moving, pushed], np.empty((0, 3))):
+        assert device.review(np.array(channels)) == ""
+    assert "device.hold_force = 1.5 N: the handle is 4 mm beside the plane" in device.review(np.array([pushed, pushed]))
+    assert Touch({"hold_force": 0.0}).review(np.array([(-4e-3, 0.0, 0.0)])) == ""

@@ -1,14 +1,17 @@
 """The Touch driver with the emulated library and devices: planes, two devices, opening, faults, and the end."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import devices
 from devices.emulators.native.compiler import find_compiler
 from haptics import Coulomb, MasslessImpedance, Servo, Trace
 from haptics.clock import WallClock, instructed_by
@@ -38,6 +41,7 @@ def rig():
 @pytest.fixture(autouse=True)
 def known_calibration(monkeypatch):
     monkeypatch.setattr("devices.touch.link._FIRST_FRAMES", 2)
+    monkeypatch.setattr("devices.touch.link.CLOSING", 0.25)  # of a library that hangs
 
 
 @pytest.fixture
@@ -301,3 +305,27 @@ def test_device_drops_the_force_of_a_process_that_is_killed_or_stopped(rig, far,
             assert given < sent + 0.02
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize(("name", "noun"), [("touch", "Touch"), ("forcedimension", "Force Dimension device")])
+def test_starved_emulator_is_the_reason_of_a_failed_run(name, noun):
+    known = children()
+    device = devices.create_device(name, {"emulated": True})
+    device.open()
+    (emulator,) = children() - known
+    os.kill(emulator, signal.SIGSTOP)
+    try:
+        with pytest.raises(DeviceFault):
+            wait_until(lambda: exercise(device, 0.01, (1.0, 0.5)))
+    finally:
+        os.kill(emulator, signal.SIGCONT)
+    with contextlib.suppress(DeviceFault):
+        device.close()
+    assert device.explain().startswith(f"this machine is too busy for the emulation: it kept the emulated {noun}")
+
+
+def children():
+    """Return the processes that run an emulator for this process."""
+    tasks = Path("/proc/self/task").iterdir()
+    found = {int(child) for task in tasks for child in (task / "children").read_text().split()}
+    return {child for child in found if b"devices.emulators" in Path(f"/proc/{child}/cmdline").read_bytes()}

@@ -22,6 +22,8 @@ from apps.settings.models import fitting
 from apps.verification import examine
 from apps.verify.check import verify as verified
 from devices import is_virtual
+from devices.virtual.joystick import VirtualJoystick
+from haptics.device import MAX_CHANNELS
 from haptics.elements.models import MasslessImpedance
 from haptics.errors import ConfigurationError, DeviceFault, ServoLost
 from haptics.friction.laws import Coulomb
@@ -506,6 +508,18 @@ def test_parameter_beyond_a_bound_warns_once_and_is_recorded(tmp_path, law, key,
     advice = Recording(Path(outcome.summary["recording"])).metadata["advice"]
     found = [(entry["settings_version"], entry["bound"]) for entry in advice if entry["severity"] == "warning"]
     assert found == [(1, bound)]
+
+
+def test_device_warns_once_about_its_channels(tmp_path, monkeypatch):
+    def review(device, channels):
+        assert channels.shape == (len(channels), MAX_CHANNELS) and len(channels) >= 100
+        return "the device has a limit"
+
+    monkeypatch.setattr(VirtualJoystick, "review", review, raising=False)
+    warned: list[str] = []
+    config = complete({"session": {"model": "C", "record": str(tmp_path), "duration": 0.8}})
+    outcome = Session(config, lambda line: None, warned.append).run()
+    assert outcome.summary["advice"] == warned == ["the device has a limit"]
 
 
 def test_command_warns_in_one_line_and_runs(tmp_path):
