@@ -423,6 +423,7 @@ UNHURRIED = 5e-3
 
 
 @needs_the_compiled_loop
+@pytest.mark.wall_clock
 def test_pantograph_compiled_run_ends_without_torque(board, trace):
     clock = WallClock(UNHURRIED)
     device = boards.driver(board, clock, keep_alive=0.01)
