@@ -55,7 +55,7 @@ def test_interpreted_hands_give_the_same_numbers(tmp_path):
 
 
 def publish(path):
-    """Publish opposite numbers, so slowly that most of the time a value is half written, until this process is killed."""
+    """Publish opposite numbers until this process is killed; most of the time a value is half written."""
     lane = Mailbox(path, HAND_TARGET)
     lane.record["engaged"] = 1
     k = 0
