@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,11 +21,11 @@ import numpy as np
 from apps.experiment.journal.folder import (
     MOST_SLOTS,
     JournalFault,
-    flush_folder,
+    create_entry,
     require_code,
     require_impersonal,
+    rewrite_entry,
     task_label,
-    write_durably,
 )
 from apps.experiment.procedures.methods import trial_seed
 from apps.experiment.settings import GroupSettings
@@ -120,7 +119,8 @@ class AssignmentLog:
                 group, block, size = choose_group(groups, self.entries, used, seed)
                 hidden = base64.b64encode(group.encode()).decode()
                 entry = {"participant": code, **({"sealed": hidden} if groups.blind else {"group": group})}
-                self._create({**entry, "fields": used, "block": block, "size": size})
+                path = self.folder / f"assignment-{len(self.entries):04d}"
+                create_entry(path, {**entry, "fields": used, "block": block, "size": size})
         except OSError as error:
             raise JournalFault(
                 f"{self.folder}: {code} cannot be assigned to a group ({error.strerror or error}); --out must be a "
@@ -158,17 +158,29 @@ class AssignmentLog:
             if code is not None:
                 self._of_code.setdefault(code, entry)
 
-    def _create(self, entry: Mapping[str, object]) -> None:
-        """Create the next file of the log, unless another station has created it."""
-        whole = self.folder / f".{secrets.token_hex(8)}"
-        try:
-            write_durably(whole, (json.dumps(entry) + "\n").encode())
-            os.link(whole, self.folder / f"assignment-{len(self.entries):04d}", follow_symlinks=False)
-        except FileExistsError:
-            return
-        finally:
-            whole.unlink(missing_ok=True)
-        flush_folder(self.folder)
+    def transfer(self, participant: str, replacement: str) -> None:
+        """Give the assignment of a participant to another one, unless that has been done.
+
+        Group, block and place stay the same, so that the balance and the orders within the group are kept.
+
+        Raises
+        ------
+        JournalFault
+            If the assignment cannot be written.
+        """
+        self.refresh()
+        for number, one in enumerate(self.entries):
+            if one.participant == participant:
+                path = self.folder / f"assignment-{number:04d}"
+                try:
+                    rewrite_entry(path, json.loads(read_small(path)) | {"participant": require_code(replacement)})
+                except OSError as error:
+                    raise JournalFault(f"{path}: cannot be written ({error.strerror or error})") from error
+
+    def of(self, participant: str) -> Assignment | None:
+        """Return the assignment of a participant, None if there is none."""
+        self.refresh()
+        return self._of_code.get(participant)
 
 
 def choose_group(

@@ -63,6 +63,7 @@ _OPTIONS: dict[str, list[_Option]] = {
             metavar="N",
             type=int,
         ),
+        _option("--replaces", "excluded participant whose place and group a new participant takes", metavar="CODE"),
         _option("--date", "simulated day of a simulated observer's session, with a schedule", metavar="YYYY-MM-DD"),
         _OUTSIDE,
         _option("--seed", "seed of all random numbers; replaces that of the file", metavar="N", type=int),
@@ -137,6 +138,12 @@ _OPTIONS: dict[str, list[_Option]] = {
         ),
         _option("--with-text", "include answers in free text, which may identify people", action="store_true"),
     ],
+    "exclude": [
+        _option("folder", "folder of all sessions", metavar="FOLDER", type=Path),
+        _option("code", "code of the participant", metavar="CODE"),
+        _option("--reason", "reason, without names", metavar="TEXT", required=True),
+        _option("--revoke", "include the participant again", action="store_true"),
+    ],
     "status": [
         _option("folder", "folder of all sessions", metavar="FOLDER", type=Path),
         _option("--date", "day of the status; default: today", metavar="YYYY-MM-DD"),
@@ -182,6 +189,10 @@ def run_new(options: argparse.Namespace) -> Answer:
         raise ConfigurationError(
             f"--participants {count}: must be at least 1, with --observer simulated and without --participant."
         )
+    if options.replaces and count is not None:
+        raise ConfigurationError(
+            f"--replaces {options.replaces}: needs --participant, the code of the new participant."
+        )
     if options.lsl and count is not None:
         raise ConfigurationError("--lsl: streams one session; leave out --participants.")
     if not simulated and not options.participant:
@@ -201,7 +212,10 @@ def run_new(options: argparse.Namespace) -> Answer:
     reason = options.outside_window.strip()
     results = []
     for number in numbers:
-        requests = [Request(code, number, seed, options.out, fields, simulated, manner, day, reason) for code in codes]
+        requests = [
+            Request(code, number, seed, options.out, fields, simulated, manner, day, reason, options.replaces or "")
+            for code in codes
+        ]
         if len(requests) == 1:
             results.append(run_session(design, requests[0]))
         else:
@@ -293,9 +307,9 @@ def describe(result: dict[str, Any]) -> str:
 
 def export(options: argparse.Namespace) -> Answer:
     """Convert the data of sessions to other formats."""
-    from apps.experiment.export import export_sessions
+    from apps.experiment.export import export_data_set
 
-    sessions = export_sessions(options.folders, options.out, options.to)
+    sessions, left_out = export_data_set(options.folders, options.out, options.to)
     trials = sum(len(session.rows) for session in sessions)
     result = {
         "out": str(options.out),
@@ -303,8 +317,11 @@ def export(options: argparse.Namespace) -> Answer:
         "sessions": len(sessions),
         "participants": len({session.place.participant for session in sessions}),
         "trials": trials,
+        "left_out": len(left_out),
     }
-    return Answer(result, f"{len(sessions)} sessions, {trials} rows: {options.out}")
+    words = f"{len(sessions)} sessions, {trials} rows: {options.out}"
+    words += f"\n{len(left_out)} sessions of excluded participants or training were left out" if left_out else ""
+    return Answer(result, words)
 
 
 def report(options: argparse.Namespace) -> Answer:
@@ -348,6 +365,7 @@ def _write_report(folders: Sequence[Path], out: Path, percent: Sequence[float]) 
         "methods": methods(experiment, people, settings),
         "participants": as_json(people),
         "group": as_json(group),
+        "left_out": as_json(experiment.left_out),
         **({"effects": as_json(effects)} if effects else {}),
         **({"forms": as_json(forms)} if forms else {}),
         "report": str(out),
@@ -437,6 +455,8 @@ def archive(options: argparse.Namespace) -> Answer:
     words = f"{result['sessions']} sessions, {options.license}: {options.out}"
     if result["left_out"]:
         words += f"\n{result['left_out']} sessions were left out: publication was not agreed to"
+    if result["excluded"]:
+        words += f"\n{result['excluded']} sessions of excluded participants or training were left out"
     return Answer(result, words)
 
 
@@ -471,6 +491,20 @@ def erase(options: argparse.Namespace) -> Answer:
             words += f"\n{len(paths)} other files and exports that contain the code {text}:"
             words += "".join(f"\n  {one}" for one in paths[:20])
     return Answer(result, words)
+
+
+def exclude(options: argparse.Namespace) -> Answer:
+    """Exclude a participant, or revoke the exclusion. The data are kept."""
+    from apps.experiment.journal.exclusion import ExclusionLog
+
+    log, code = ExclusionLog(options.folder), options.code
+    if options.revoke:
+        log.include(code, options.reason)
+    else:
+        log.exclude(code, options.reason)
+    result = {"participant": code, "excluded": not options.revoke, "reason": options.reason}
+    words = f"{code} is included again" if options.revoke else f"{code} is excluded; the data are kept"
+    return Answer(result, f"{words}; recorded in {log.folder}")
 
 
 def status(options: argparse.Namespace) -> Answer:
@@ -578,6 +612,7 @@ WORK: dict[str, tuple[str, Callable[[argparse.Namespace], Answer]]] = {
     "pack": ("make the recordings of sessions smaller, without loss", pack),
     "decode": ("open the sealed codes of blind sessions that have ended", decode),
     "archive": ("write the data of sessions for a repository, with licence and codebook", archive),
+    "exclude": ("exclude a participant from reports and exports, with a record; the data are kept", exclude),
     "status": ("show which participants are due for their next session", status),
     "erase": ("delete the data of a participant on request, with a record", erase),
 }

@@ -323,6 +323,9 @@ class ScheduleSettings:
         "a whole number, or one for each session after the first",
         doc="most days after the previous session; default: no limit",
     )
+    training: Any = unrestricted(
+        (), "a list of numbers of sessions", doc="sessions that are recorded, but not analysed or exported"
+    )
     time_zone: str = string(
         "", allowed="a name such as Europe/Berlin", doc="time zone of the days; empty: that of the computer"
     )
@@ -344,6 +347,13 @@ class ScheduleSettings:
                 f"schedule.maximum_days = {list(self.maximum_days)}: must be at least schedule.minimum_days = "
                 f"{list(self.minimum_days)}."
             )
+        training = self.training
+        good = isinstance(training, list | tuple) and all(
+            type(one) is int and 1 <= one <= self.sessions for one in training
+        )
+        good = good and len(set(training)) == len(training) < max(self.sessions, 1)
+        _require(good, "schedule.training", training, "a list of numbers of sessions, and not all of them")
+        object.__setattr__(self, "training", tuple(training))
         _ = self.zone
 
     @property

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.forms.catalogue import base_language
+from apps.experiment.journal.exclusion import ExclusionLog
 from apps.experiment.journal.folder import SessionFolder, sessions_below
 from apps.experiment.journal.journal import SessionState, read_journal, replay
 from apps.experiment.schedule import DEVIATIONS, Window, day_of, refused, scheduled_events, today_in, window_of
@@ -24,11 +25,12 @@ from apps.shared.html import document
 from haptics.errors import ConfigurationError, HapticError, RecordingError
 from haptics.settings import build
 
-STATES = ("overdue", "due", "open", "later", "finished", "stopped", "unreadable")
+STATES = ("overdue", "due", "open", "later", "finished", "stopped", "excluded", "unreadable")
 """States of participants, in the order of the page.
 
 The next session had to begin earlier; may begin today; the last session has not ended; the next session may not begin
-yet; all sessions have ended; the participant did not consent; a journal cannot be read.
+yet; all sessions have ended; the participant did not consent; the experimenter excluded the participant; a journal
+cannot be read.
 """
 
 
@@ -79,6 +81,10 @@ class ParticipantStatus:
         Sessions that have begun.
     error : str
         Reason why a journal cannot be read.
+    exclusion : str
+        Reason of the exclusion, empty if the participant is not excluded.
+    replaced_by, replaces : str or None
+        Participant who replaces this one, and participant whom this one replaces.
     """
 
     participant: str
@@ -87,6 +93,9 @@ class ParticipantStatus:
     window: Window
     sessions: tuple[SessionStatus, ...]
     error: str = ""
+    exclusion: str = ""
+    replaced_by: str | None = None
+    replaces: str | None = None
 
 
 @dataclass(frozen=True)
@@ -127,12 +136,15 @@ def read_status(out: Path, today: date | None = None) -> list[ExperimentStatus]:
     ------
     RecordingError
         If there is no session.
+    ConfigurationError
+        If the log of exclusions is invalid.
     """
     known: dict[str, dict[str, list[tuple[SessionFolder, SessionState | str]]]] = {}
     for place in _places(out):
         people = known.setdefault(place.task, {})
         people.setdefault(place.participant, []).append((place, _state_of(place)))
-    return [_experiment(task, people, today) for task, people in sorted(known.items())]
+    exclusions = ExclusionLog(out)
+    return [_experiment(task, people, exclusions, today) for task, people in sorted(known.items())]
 
 
 def _places(out: Path) -> list[SessionFolder]:
@@ -155,7 +167,10 @@ def _state_of(place: SessionFolder) -> SessionState | str:
 
 
 def _experiment(
-    task: str, people: Mapping[str, Sequence[tuple[SessionFolder, SessionState | str]]], today: date | None
+    task: str,
+    people: Mapping[str, Sequence[tuple[SessionFolder, SessionState | str]]],
+    exclusions: ExclusionLog,
+    today: date | None,
 ) -> ExperimentStatus:
     states = [state for sessions in people.values() for _, state in sessions if isinstance(state, SessionState)]
     newest = max(states, key=lambda one: str(one.header["utc"]), default=None)
@@ -166,7 +181,14 @@ def _experiment(
     except ConfigurationError:  # of a later version, or changed by hand
         schedule = ScheduleSettings()
     today = today or today_in(schedule.zone)
-    found = [_participant(code, sessions, schedule, today) for code, sessions in people.items()]
+    found = []
+    for code, sessions in people.items():
+        one = _participant(code, sessions, schedule, today)
+        if code in exclusions.excluded:
+            reason = exclusions.excluded[code].reason
+            one = dataclasses.replace(one, state="excluded", session=None, window=Window(None, None), exclusion=reason)
+        replaced = exclusions.replaced_by(code, task), exclusions.replacement_of(code, task)
+        found.append(dataclasses.replace(one, replaces=replaced[0], replaced_by=replaced[1]))
     found.sort(key=lambda one: (STATES.index(one.state), one.window.last or date.max, one.participant))
     about = design.get("experiment")
     about = about if isinstance(about, dict) else {}
@@ -226,6 +248,9 @@ def as_json(status: ExperimentStatus) -> dict[str, Any]:
                 "last_day": last and last.isoformat(),
                 "sessions": [dataclasses.asdict(each) | {"day": each.day.isoformat()} for each in one.sessions],
                 "error": one.error,
+                "exclusion": one.exclusion,
+                "replaced_by": one.replaced_by,
+                "replaces": one.replaces,
             }
         )
     return {
@@ -252,6 +277,10 @@ _WORDS: dict[str, dict[str, Any]] = {
         "later": "Not yet due",
         "finished": "Finished",
         "stopped": "Stopped",
+        "excluded": "Excluded",
+        "training": "training",
+        "replaced_by": "replaced by {code}",
+        "replaces": "replaces {code}",
         "unreadable": "Not readable",
         "order": "run out of order",
         "clock": "run although the clock had gone back",
@@ -271,7 +300,11 @@ _WORDS: dict[str, dict[str, Any]] = {
         "open": "Nicht beendet",
         "later": "Noch nicht fällig",
         "finished": "Abgeschlossen",
-        "stopped": "Ausgeschieden",
+        "stopped": "Abgebrochen",
+        "excluded": "Ausgeschlossen",
+        "training": "Training",
+        "replaced_by": "ersetzt durch {code}",
+        "replaces": "Ersatz für {code}",
         "unreadable": "Nicht lesbar",
         "order": "außer der Reihe",
         "clock": "trotz zurückgestellter Uhr",
@@ -294,7 +327,10 @@ def _cells(status: ExperimentStatus, one: ParticipantStatus, words: Mapping[str,
     session = "" if one.session is None else str(one.session)
     if session and sessions:
         session = words["of"].format(session=session, sessions=sessions)
-    remarks = [one.error] if one.error else []
+        session += f" ({words['training']})" if one.session in status.schedule.training else ""
+    remarks = [text for text in (one.exclusion, one.error) if text]
+    for name in ("replaced_by", "replaces"):
+        remarks += [words[name].format(code=code)] if (code := getattr(one, name)) else []
     for each in one.sessions:
         found = [words.get(each.reason, each.reason)] if each.reason not in (None, "completed") else []
         found += [words[each.outside]] if each.outside else []

@@ -6,7 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from apps.experiment.export.bids import export_bids
-from apps.experiment.export.formats import export_csv, export_psignifit, export_psych_ds, new_export, read_sessions
+from apps.experiment.export.formats import (
+    export_csv,
+    export_psignifit,
+    export_psych_ds,
+    new_export,
+    note_left_out,
+    select_sessions,
+)
+from apps.experiment.journal.exclusion import LeftOut
 from apps.experiment.journal.tables import Session
 from haptics.errors import ConfigurationError
 
@@ -16,6 +24,8 @@ FORMATS = {"csv": export_csv, "psignifit": export_psignifit, "bids": export_bids
 
 def export_sessions(folders: Iterable[str | Path], out: str | Path, to: str = "csv") -> list[Session]:
     """Write the sessions in `folders` as a data set of another program, and return them.
+
+    Sessions of excluded participants and training are left out, and listed in the data set.
 
     Parameters
     ----------
@@ -29,7 +39,7 @@ def export_sessions(folders: Iterable[str | Path], out: str | Path, to: str = "c
     Raises
     ------
     ConfigurationError
-        If the format is unknown, `out` holds other files, or a blind session has not ended.
+        If the format is unknown, `out` holds other files, a blind session has not ended, or all sessions are left out.
     RecordingError
         If there is no session, or a journal is damaged.
 
@@ -44,9 +54,18 @@ def export_sessions(folders: Iterable[str | Path], out: str | Path, to: str = "c
     >>> session.rows[0]["asked_2"], session.rows[0]["axis_unit"]
     (2.5, 'N')
     """
+    return export_data_set(folders, out, to)[0]
+
+
+def export_data_set(
+    folders: Iterable[str | Path], out: str | Path, to: str = "csv"
+) -> tuple[list[Session], list[LeftOut]]:
+    """Write a data set like `export_sessions`; return its sessions, and those that are left out."""
     if to not in FORMATS:
         raise ConfigurationError(f"to = {to!r}: must be one of {', '.join(FORMATS)}.")
-    sessions = read_sessions(Path(folder) for folder in folders)
+    sessions, left_out = select_sessions(Path(folder) for folder in folders)
     with new_export(Path(out)) as folder:
         FORMATS[to](folder, sessions)
-    return sessions
+        if left_out:
+            note_left_out(folder, left_out)
+    return sessions, left_out

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.export.bids import export_bids
-from apps.experiment.export.formats import new_export, read_sessions, write_text
+from apps.experiment.export.formats import add_to_readme, new_export, select_sessions, write_text
 from apps.experiment.export.forms import codebook, completed, consent_of, forms_of
 from apps.experiment.forms.forms import FORM_COMPLETED
 from apps.experiment.journal.journal import parsed
@@ -69,7 +69,8 @@ def archive(
     Returns
     -------
     dict
-        Numbers of sessions that were written, and of those left out because sharing was not agreed to.
+        Numbers of sessions that were written, of those left out because sharing was not agreed to, and of training and
+        sessions of excluded participants (``excluded``).
 
     Raises
     ------
@@ -80,7 +81,7 @@ def archive(
     """
     if not authors or not all(one.strip() for one in authors):
         raise ConfigurationError("--author is missing: the authors of the data set.")
-    found = read_sessions(folders)
+    found, left_out = select_sessions(folders)
     shared = [session for session in found if _may_be_shared(session)]
     if not shared:
         raise ConfigurationError("no participant has agreed to the publication of the data (consent.sharing).")
@@ -88,6 +89,9 @@ def archive(
     name, address = LICENSES[licence]
     with _new_archive(out) as folder:
         export_bids(folder, sessions, {"License": licence, "Authors": list(authors)})
+        if left_out:
+            words = f"Not included: {len(left_out)} sessions of excluded participants, or training."
+            add_to_readme(folder, [words])
         write_text(folder, "LICENSE", f"These data are published under the licence {name} ({licence}):\n{address}\n")
         known = columns_of(session.state for session in sessions)
         columns = [[one.name, one.kind, one.unit, one.doc] for one in known]
@@ -98,7 +102,8 @@ def archive(
         write_text(folder, ".bidsignore", _EXTRA)
         for file, text in sorted(_design_files(sessions).items()):
             write_text(folder, f"code/{file}", text)
-    return {"sessions": len(shared), "left_out": len(found) - len(shared), "license": licence, "out": str(out)}
+    counts = {"sessions": len(shared), "left_out": len(found) - len(shared), "excluded": len(left_out)}
+    return {**counts, "license": licence, "out": str(out)}
 
 
 def _may_be_shared(session: Session) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.export.forms import FORM_COLUMNS, codebook, form_rows
+from apps.experiment.journal.exclusion import TRAINING, LeftOut, require_any, select_included
 from apps.experiment.journal.folder import sessions_below
 from apps.experiment.journal.journal import read_journal, replay, require_same
 from apps.experiment.journal.tables import Row, Session, columns_of, csv_of, csv_text, text_of, trial_rows
@@ -34,27 +35,58 @@ Counts = dict[float, tuple[int, int]]
 def read_sessions(folders: Iterable[Path]) -> list[Session]:
     """Return the unique sessions in `folders`, sorted by participant and number.
 
+    Sessions of excluded participants and training are left out.
+
     Raises
     ------
     ConfigurationError
-        If two sessions have the same participant, number and task, or a blind session has not ended.
+        If two sessions have the same participant, number and task, a blind session has not ended, or all sessions are
+        left out.
     RecordingError
         If there is no session, or a journal cannot be read.
     """
+    return select_sessions(folders)[0]
+
+
+def select_sessions(folders: Iterable[Path]) -> tuple[list[Session], list[LeftOut]]:
+    """Return the sessions like `read_sessions`, and those that are left out."""
     found: dict[str, Session] = {}
-    for place in {one.folder.resolve(): one for folder in folders for one in sessions_below(folder)}.values():
+    places = {one.folder.resolve(): one for folder in folders for one in sessions_below(folder)}
+    included, left_out = select_included(places.values())
+    for place in included:
         if place.stem in found:
             raise ConfigurationError(f"{place.folder} and {found[place.stem].place.folder} are both {place.stem}.")
         contents = read_journal(place.journal)
         require_same(place, contents)
         state = replay(contents.records)
+        if state.training:
+            left_out.append(LeftOut(place.participant, place.session, TRAINING))
+            continue
         if state.sealed:
             raise ConfigurationError(
                 f"{place.folder} is blind and has not ended: its levels stay sealed until then. Leave it out, or end "
                 f"it: haptics experiment resume {place.folder}"
             )
         found[place.stem] = Session(place, state, trial_rows(place))
-    return [found[stem] for stem in sorted(found)]
+    require_any(found, left_out)
+    return [found[stem] for stem in sorted(found)], left_out
+
+
+def note_left_out(folder: Path, left_out: Sequence[LeftOut]) -> None:
+    """List the sessions that an export leaves out in its README page, or in ``left_out.csv`` if it has none."""
+    if (folder / "README.md").exists():
+        lines = [f"- {one.participant}, session {one.session}: {one.reason}" for one in left_out]
+        add_to_readme(folder, ["Not included:", "", *lines])
+        return
+    rows: list[list[Any]] = [["participant", "session", "reason"]]
+    rows += [[one.participant, one.session, one.reason] for one in left_out]
+    write_text(folder, "left_out.csv", csv_text(rows))
+
+
+def add_to_readme(folder: Path, lines: Sequence[str]) -> None:
+    """Append lines to the README page of an export."""
+    with open(folder / "README.md", "a", encoding="utf-8", newline="") as file:
+        file.write("\n".join([*lines, ""]))
 
 
 # --- description of an export ---

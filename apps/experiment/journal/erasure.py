@@ -24,7 +24,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from apps.experiment.journal.folder import JournalFault, Lock, flush_folder, require_code, write_durably
+from apps.experiment.journal.exclusion import EXCLUSIONS
+from apps.experiment.journal.folder import JournalFault, Lock, flush_folder, require_code, rewrite_entry
 from haptics.errors import ConfigurationError
 from haptics.files import open_nonblocking
 
@@ -98,7 +99,7 @@ def find_participant(out: Path, code: str) -> Erasure:
         name = path.relative_to(out)
         if folder in path.parents or path == out / RECORD or name.parts[0].startswith(_DELETED):
             continue
-        others = name.parts[0].startswith("sub-")
+        others = name.parts[0].startswith("sub-") or name.parts[0] == EXCLUSIONS
         if _reserves(path, code):
             reservations.append(path)
         elif word.search(str(name).encode()) or _contains(path, word, not others or path.suffix in _TEXTS):
@@ -136,11 +137,11 @@ def erase(found: Erasure, reason: str = "", *, copies: bool = False) -> dict[str
         for folder in sorted(found.out.glob(f"{_DELETED}*")):  # also of an interrupted erasure
             shutil.rmtree(folder)
         for path in found.reservations:
-            if path.name.startswith("assignment-"):
+            if path.name.startswith(("assignment-", "entry-")):
                 _anonymise(path)
             else:
                 path.unlink(missing_ok=True)
-            flush_folder(path.parent)
+                flush_folder(path.parent)
         for path in found.copies if copies else ():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
@@ -192,11 +193,12 @@ def _append(out: Path, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _anonymise(path: Path) -> None:
-    """Remove the code from an assignment to a group, which later assignments still need for the balance."""
-    table = json.loads(_read(path, _LARGEST_RESERVATION)) | {"participant": None}
-    whole = path.with_name(f".{secrets.token_hex(8)}")
-    write_durably(whole, (json.dumps(table) + "\n").encode())
-    os.replace(whole, path)
+    """Remove the code and the reason from an entry of a log, which later entries still need.
+
+    An assignment to a group counts for the balance; entries about exclusions are numbered.
+    """
+    table = json.loads(_read(path, _LARGEST_RESERVATION))
+    rewrite_entry(path, table | {"participant": None} | ({"reason": ""} if "reason" in table else {}))
 
 
 def _files(folder: Path) -> Iterator[Path]:

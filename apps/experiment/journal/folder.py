@@ -249,6 +249,28 @@ def write_durably(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def create_entry(path: Path, entry: Mapping[str, object]) -> bool:
+    """Create a JSON file of a log, complete and on disk. Return False if the file exists."""
+    whole = path.with_name(f".{secrets.token_hex(8)}")
+    try:
+        write_durably(whole, (json.dumps(entry) + "\n").encode())
+        os.link(whole, path, follow_symlinks=False)
+    except FileExistsError:
+        return False
+    finally:
+        whole.unlink(missing_ok=True)
+    flush_folder(path.parent)
+    return True
+
+
+def rewrite_entry(path: Path, entry: Mapping[str, object]) -> None:
+    """Replace a JSON file of a log atomically."""
+    whole = path.with_name(f".{secrets.token_hex(8)}")
+    write_durably(whole, (json.dumps(entry) + "\n").encode())
+    os.replace(whole, path)
+    flush_folder(path.parent)
+
+
 class Lock:
     """Lock of a session's folder, which permits a single writer, held until `close` or the end of the process.
 
@@ -342,6 +364,27 @@ def reserve_slot(out: Path, experiment: str, participant: str) -> int:
             f"{folder}: no place can be reserved ({error.strerror or error}); --out must be a folder that all stations "
             "can write, on a disk with hard links"
         ) from error
+
+
+def has_slot(out: Path, experiment: str, participant: str) -> bool:
+    """Return True if a participant has a position."""
+    return bool(_slots_of(out / "slots" / f"task-{task_label(experiment)}", participant))
+
+
+def transfer_slot(out: Path, experiment: str, participant: str, replacement: str) -> None:
+    """Give the position of a participant to another one, unless that has been done.
+
+    Raises
+    ------
+    JournalFault
+        If the position cannot be written.
+    """
+    folder = out / "slots" / f"task-{task_label(experiment)}"
+    try:
+        for number in _slots_of(folder, participant):
+            rewrite_entry(folder / f"slot-{number:04d}", {"participant": require_code(replacement)})
+    except OSError as error:
+        raise JournalFault(f"{folder}: cannot be written ({error.strerror or error})") from error
 
 
 def _slots_of(folder: Path, code: str) -> list[int]:

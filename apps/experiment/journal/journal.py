@@ -478,6 +478,13 @@ class SessionState:
         return blind and self.end is None
 
     @property
+    def training(self) -> bool:
+        """Whether the schedule declares the session as training, which is not analysed or exported."""
+        schedule = self.header["design"].get("schedule")
+        sessions = schedule.get("training") if isinstance(schedule, dict) else None
+        return isinstance(sessions, list) and self.header["session"] in sessions
+
+    @property
     def test_trials(self) -> int:
         """Number of trials that count, without practice."""
         return sum(one.start["kind"] != "practice" for one in self.counted_attempts.values())

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.journal.blinding import decode
+from apps.experiment.journal.exclusion import TRAINING, LeftOut, require_any, select_included
 from apps.experiment.journal.folder import SessionFolder, sessions_below
-from apps.experiment.journal.journal import read_journal, replay
+from apps.experiment.journal.journal import SessionState, read_journal, replay
 from apps.experiment.journal.schema import OWN_FRICTION, TRIGGERS, Record
 from apps.experiment.journal.tables import Measure, Row, Session, trial_rows
 from apps.experiment.trial import TASKS, Task
@@ -112,10 +113,12 @@ class Experiment:
         Setting that varied, and its unit.
     simulated : bool
         Whether a simulated observer answered in any session.
+    left_out : tuple of LeftOut
+        Sessions of excluded participants, and training.
     """
 
-    def __init__(self, name: str, people: Sequence[Person]) -> None:
-        self.name, self.people = name, tuple(people)
+    def __init__(self, name: str, people: Sequence[Person], left_out: Sequence[LeftOut] = ()) -> None:
+        self.name, self.people, self.left_out = name, tuple(people), tuple(left_out)
         self.sessions = [session for person in people for session in person.sessions]
         self.design: dict[str, Any] = self.sessions[0].header["design"]
         self.task_name = str(self.table("experiment").get("task", "discrimination"))
@@ -144,7 +147,7 @@ class Experiment:
 
 
 def read_experiment(folders: Sequence[Path], measure: Measure | None = None) -> Experiment:
-    """Return the experiment with the sessions in the folders.
+    """Return the experiment with the sessions in the folders, without training and excluded participants.
 
     Parameters
     ----------
@@ -158,10 +161,14 @@ def read_experiment(folders: Sequence[Path], measure: Measure | None = None) -> 
     RecordingError
         If a journal is invalid.
     ConfigurationError
-        If the sessions are of several experiments, or a blind session has not ended.
+        If the sessions are of several experiments, a blind session has not ended, or all sessions are left out.
     """
     places = {place.folder.resolve(): place for folder in folders for place in sessions_below(folder)}
-    sessions = [_session(place, measure) for place in places.values()]
+    included, left_out = select_included(places.values())
+    states = {place: replay(read_journal(place.journal).records) for place in included}
+    left_out += [LeftOut(one.participant, one.session, TRAINING) for one in included if states[one].training]
+    sessions = [_session(place, state, measure) for place, state in states.items() if not state.training]
+    require_any(sessions, left_out)
     names = sorted({str(session.header["experiment"]) for session in sessions})
     if len(names) > 1:
         raise ConfigurationError(
@@ -170,10 +177,10 @@ def read_experiment(folders: Sequence[Path], measure: Measure | None = None) -> 
     people: dict[str, list[SessionData]] = {}
     for session in sorted(sessions, key=lambda one: one.place.session):
         people.setdefault(session.place.participant, []).append(session)
-    return Experiment(names[0], [Person(code, tuple(found)) for code, found in sorted(people.items())])
+    return Experiment(names[0], [Person(code, tuple(found)) for code, found in sorted(people.items())], left_out)
 
 
-def _session(place: SessionFolder, measure: Measure | None) -> SessionData:
+def _session(place: SessionFolder, state: SessionState, measure: Measure | None) -> SessionData:
     def measured(recording: Path, trial: Record) -> dict[str, Any]:
         """Return the stimulus columns of a trial, or the error if its recording cannot be read."""
         try:
@@ -181,7 +188,6 @@ def _session(place: SessionFolder, measure: Measure | None) -> SessionData:
         except RecordingError as error:
             return {"stimulus_missing": str(error)}
 
-    state = replay(read_journal(place.journal).records)
     rows = trial_rows(place, None if measure is None else measured)
     if rows and state.header["blind"] is not None:
         decode(place)  # raises unless the session has ended

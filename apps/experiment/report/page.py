@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from apps.experiment.journal.exclusion import TRAINING, LeftOut
 from apps.experiment.procedures.settings import procedure_settings
 from apps.experiment.report.analysis import ConditionResult, GroupResult, PersonResult, estimates_of
 from apps.experiment.report.data import Experiment, Person
@@ -27,6 +28,7 @@ from apps.experiment.report.figures import (
     tracks_figure,
 )
 from apps.experiment.report.forms import FormResult
+from apps.experiment.schedule import DEVIATIONS, SCHEDULED
 from apps.experiment.settings import AnalysisSettings
 from apps.shared.display import grouped, microseconds
 from apps.shared.html import document, picture, table, warnings
@@ -160,10 +162,24 @@ def _participants(experiment: Experiment, people: Sequence[PersonResult]) -> str
         reasons = _listed([f"{why}: {count}" for why, count in repeated.items()])
         words += f" {counted(sum(repeated.values()), 'attempt')} did not count and were made again ({reasons})."
     excluded = [one for one in people if one.excluded]
+    words += left_out_words(experiment.left_out)
     if not excluded:
-        return f"{words} None was excluded."
+        return words if experiment.left_out else f"{words} None was excluded."
     why = "; ".join(f"{one.code} ({', '.join(one.excluded)})" for one in excluded)
     return f"{words} By the rules of the experiment's file {len(included)} count for the group, without {why}."
+
+
+def left_out_words(left_out: Sequence[LeftOut]) -> str:
+    """Return the sentences about excluded participants and training, empty without any."""
+    why = {one.participant: one.reason.removeprefix("excluded: ") for one in left_out if one.reason != TRAINING}
+    words = ""
+    if why:
+        listed = "; ".join(f"{code} ({reason})" for code, reason in sorted(why.items()))
+        words += f" Excluded by the experimenter: {listed}."
+    training = sum(one.reason == TRAINING for one in left_out)
+    return words + (
+        f" {counted(training, 'training session')} {'is' if training == 1 else 'are'} not analysed." if training else ""
+    )
 
 
 def _analysis(experiment: Experiment, settings: AnalysisSettings) -> str:
@@ -280,6 +296,7 @@ def _group_page(
     title = str(experiment.table("experiment").get("title") or experiment.name)
     who = f"{counted(len(people), 'participant')}, {counted(len(experiment.sessions), 'session')}"
     messages = [f"{one.code} does not count for the group: {why}." for one in people for why in one.excluded]
+    messages += [one] if (one := left_out_words(experiment.left_out).strip()) else []
     messages += [
         f"{one.name}, {one.percent:g} %: the difference of {counted(one.jnd.bounds, 'participant')} lies beyond the "
         "levels that were tested. Such bounds are not in the mean, which is therefore off to the other side."
@@ -323,6 +340,12 @@ def _person_page(experiment: Experiment, person: Person, result: PersonResult) -
     messages = [f"Does not count for the group: {why}." for why in result.excluded]
     messages += [f"{session.place.stem} has not ended." for session in person.sessions if session.state.end is None]
     for session in person.sessions:
+        for event in session.state.events:
+            if event["name"] == SCHEDULED and event.get("outside") in DEVIATIONS:
+                why = str(event.get("reason"))[:200]
+                messages.append(
+                    f"Session {session.place.session} deviates from the schedule ({event['outside']}): {why}"
+                )
         friction = session.friction
         if friction is not None and any(change["beyond"] for change in friction["changes"]):
             messages.append(f"Session {session.place.session}: {friction['words']}")

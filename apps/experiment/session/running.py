@@ -20,7 +20,8 @@ from typing import Any
 from apps.experiment.assignment import Assignment, AssignmentLog
 from apps.experiment.design import Design, design_of, read_design
 from apps.experiment.journal.blinding import make_codes, seal_codes
-from apps.experiment.journal.folder import SessionFolder, reserve_slot
+from apps.experiment.journal.exclusion import ExclusionLog
+from apps.experiment.journal.folder import SessionFolder, has_slot, reserve_slot, transfer_slot
 from apps.experiment.journal.journal import Journal, parsed, read_journal, replay
 from apps.experiment.journal.schema import GROUP
 from apps.experiment.journal.tables import write_table
@@ -92,6 +93,8 @@ class Request:
         Simulated day of a simulated observer's session; None for the first day on which the session is due.
     outside : str
         Reason for a session outside the window of the schedule.
+    replaces : str
+        Code of an excluded participant whose place and group a new one takes.
     """
 
     code: str
@@ -103,6 +106,7 @@ class Request:
     manner: Manner = Manner()
     date: date | None = None
     outside: str = ""
+    replaces: str = ""
 
 
 def run_session(design: Design, request: Request) -> dict[str, Any]:
@@ -123,6 +127,7 @@ def resume_session(folder: Path, manner: Manner | None = None, outside: str = ""
     manner = manner or Manner()
     with journal:
         simulated, out = journal.records[0]["observer"] is not None, journal.place.folder.resolve().parents[1]
+        ExclusionLog(out).require_included(who.code)
         _require_possible(design, simulated, manner)
         scheduled = None
         if design.schedule.sessions and not simulated:
@@ -141,6 +146,7 @@ def run_sessions(file: Path, requests: Sequence[Request], count: int) -> list[di
     for request in requests:
         place = SessionFolder.new(request.out, request.code, request.session, design.experiment.name)
         _scheduled(design, request, place)
+        ExclusionLog(request.out).require_included(request.code)
     for request in requests:
         reserve_slot(request.out, design.experiment.name, request.code)
         if design.groups.names:
@@ -276,14 +282,16 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
             f"{', '.join(missing)}: required for a participant (table [fields] of {design.path}); add --field "
             f"{missing[0]}=VALUE."
         )
-    fields = _with_group_fields(design, request)
     place = SessionFolder.new(request.out, request.code, request.session, design.experiment.name)
+    exclusions = ExclusionLog(request.out)
+    exclusions.require_included(request.code)
     if place.journal.exists():
         raise ConfigurationError(
             f"{place.folder} has a session of this experiment: continue it with 'haptics experiment resume "
             f"{place.folder}', or choose another --participant, --session or --out."
         )
     scheduled = _scheduled(design, request, place)
+    fields = _take_place(design, request, exclusions)
     slot, seal = reserve_slot(request.out, design.experiment.name, request.code), None
     if design.experiment.blind:
         tracks = [(one.name, f"{one.name}/{k + 1}") for one in design.conditions for k in range(one.tracks)]
@@ -336,6 +344,41 @@ def _scheduled(design: Design, request: Request, place: SessionFolder) -> dict[s
         day = day_of(replay(read_journal(previous.journal).records), schedule.zone)
         today = window_of(schedule, request.session, day).first or today
     return require_due(schedule, place, request.out, name, today, request.outside)
+
+
+def _take_place(design: Design, request: Request, exclusions: ExclusionLog) -> dict[str, str]:
+    """Let a replacement take slot and group of the excluded participant, and return the data about the participant.
+
+    The log is written first, so that a replacement that was interrupted is completed when the session is begun again.
+
+    Raises
+    ------
+    ConfigurationError
+        If the participant has begun, or differs in a field that the groups consider.
+    """
+    name, out, code = design.experiment.name, request.out, request.code
+    recorded = exclusions.replaced_by(code, name)
+    replaced = request.replaces or recorded
+    if not replaced:
+        return _with_group_fields(design, request)
+    fields, assignments = dict(request.fields), AssignmentLog(out, name)
+    assignment = assignments.of(replaced) or assignments.of(code)
+    needed = {} if assignment is None else {field: assignment.fields.get(field, "") for field in design.groups.fields}
+    for field, value in needed.items():
+        if request.simulated:
+            fields.setdefault(field, value)
+        if fields[field] != value:
+            raise ConfigurationError(
+                f"--field {field}={fields[field]}: a participant who replaces {replaced} must have {field}={value}, "
+                "as the groups are balanced over it."
+            )
+    if recorded != replaced:  # otherwise recorded earlier
+        if sessions_of(out, code, name) or has_slot(out, name, code) or assignments.of(code) is not None:
+            raise ConfigurationError(f"--replaces {replaced}: {code} has begun already; a replacement must be new.")
+        exclusions.replace(code, replaced, name)
+    transfer_slot(out, name, replaced, code)
+    assignments.transfer(replaced, code)
+    return _with_group_fields(design, dataclasses.replace(request, fields=fields))
 
 
 def _with_group_fields(design: Design, request: Request) -> dict[str, str]:

@@ -11,6 +11,7 @@ from apps.cli import main
 from apps.experiment import schedule, status
 from apps.experiment.design import read_design
 from apps.experiment.forms.forms import CONSENT
+from apps.experiment.journal.exclusion import ExclusionLog
 from apps.experiment.journal.journal import Journal, replay
 from apps.experiment.preregister import as_markdown, preregistration
 from apps.experiment.schedule import SCHEDULED, day_of, next_session, parse_day, scheduled_events, window_of
@@ -235,6 +236,8 @@ def study(design, out):
     place = hold(design, out, 1, 0, "far").place
     place.journal.write_text(place.journal.read_text().replace('"date": "2026-03-02"', '"date": "9999-12-31"'))
     hold(design, out, 2, 5, "ended", outside="<b>")
+    hold(design, out, 1, 0, "gone")
+    ExclusionLog(out).exclude("gone", "<b>ill")
     return out
 
 
@@ -249,10 +252,11 @@ def test_status_shows_who_is_due(study):
         "open": ("open", 1),
         "later": ("later", 3),
         "done": ("finished", None),
+        "gone": ("excluded", None),
         "far": ("unreadable", None),
         "odd": ("unreadable", None),
     }
-    assert list(states) == ["over", "soon", "due", "ended", "open", "later", "done", "far", "odd"], "most urgent first"
+    assert list(states) == "over soon due ended open later done gone far odd".split(), "most urgent first"
     text = " ".join(as_text(found).split())
     assert "Due soon 2 of 3 2026-03-06 2026-03-09 0 2026-03-04" in text
     assert "session 1: ended by a person; session 2: run before its window" in text
@@ -265,7 +269,7 @@ def test_page_has_every_word_in_each_language(study, language):
     own, other = (status._WORDS[one] for one in (language, next(one for one in LANGUAGES if one != language)))
     assert f'<html lang="{language}">' in page and f"<h1>{own['title']}</h1>" in page
     assert all(own[state] in page and other[state] not in page for state in STATES if state != "stopped")
-    assert page.count("<tr>") == 6 + 9 and "<b>" not in page
+    assert page.count("<tr>") == 7 + 10 and "<b>" not in page
     assert "ended by a person" not in as_page(read_status(study), "de")
 
 
@@ -340,4 +344,4 @@ def test_status_ignores_folders_that_are_no_sessions(study):
     """Folders that are no sessions are ignored."""
     (study / "sub-P9" / "ses-01").mkdir(parents=True)
     (study / "sub-P9" / "ses-01" / "x_journal.jsonl").write_text("x")
-    assert len(read_status(study)[0].participants) == 9
+    assert len(read_status(study)[0].participants) == 10
