@@ -65,6 +65,11 @@ def stated_hash(metadata: Mapping[str, Any]) -> str:
 class Recording:
     """A recording on disk, complete or not.
 
+    Parameters
+    ----------
+    folder : Path or str
+        Folder of the recording.
+
     Attributes
     ----------
     folder : Path
@@ -78,8 +83,8 @@ class Recording:
         Parameters of every version, in order.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = folder = Path(folder)
         try:
             self.metadata: dict[str, Any] = parse_json(read_small_text(folder / METADATA))
             self.settings = [parse_json(line) for line in complete_lines(folder / SETTINGS)]

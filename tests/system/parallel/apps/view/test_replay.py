@@ -14,7 +14,6 @@ from PySide6 import QtCore, QtGui, QtTest, QtWidgets
 
 from apps.compare.comparison import OPEN_LOOP, Side
 from apps.shared.theme import DARK, LIGHT
-from apps.view import replay
 from apps.view.comparison import PLOTS, CompareWindow
 from apps.view.dashboard import shown_folder
 from apps.view.replay import ReplayWindow
@@ -26,6 +25,7 @@ from tests.apps.view import view_rows
 from tests.apps.view.driving import controls_of, texts_of, use
 from tests.apps.view.summaries import REASONS, UNFIT
 from tests.recordings import KEPT
+from tests.system.parallel.commands import run_python
 
 
 def replay_of(qtbot, rows, **metadata):
@@ -152,10 +152,24 @@ def test_recording_without_ticks_is_refused():
         grab(np.zeros(0, ROW), {}, Path("never.png"))
 
 
-def test_run_returns_when_the_window_is_closed(qapp, rows):
-    QtCore.QTimer.singleShot(200, qapp.closeAllWindows)
-    replay.run(rows[:100], view_rows.METADATA, "light")
-    assert not any(widget.isVisible() for widget in qapp.topLevelWidgets())
+_CLOSED_SOON = """
+import sys
+from PySide6 import QtCore
+from apps.view import replay
+from apps.view.qt import application
+from haptics.recording.recording import Recording
+
+app, timer, recording = application(), QtCore.QTimer(), Recording(sys.argv[1])
+timer.timeout.connect(app.closeAllWindows)
+timer.start(200)
+replay.run(recording, recording.metadata, "light")
+print(len(app.topLevelWidgets()), [widget for widget in app.topLevelWidgets() if widget.isVisible()])
+"""
+
+
+def test_run_returns_when_the_window_is_closed():
+    shown, visible = run_python("-c", _CLOSED_SOON, KEPT[0]).stdout.split(" ", 1)
+    assert int(shown) > 0 and visible == "[]\n"
 
 
 @pytest.mark.parametrize("theme", [DARK, LIGHT], ids=lambda theme: theme.name)
