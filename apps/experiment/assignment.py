@@ -9,9 +9,10 @@ most once, and every choice considers all earlier ones, also after kills.
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,36 @@ class Assignment:
     place: int
 
 
+class History:
+    """Assignments in order, with the counts that the choice of a group needs.
+
+    Attributes
+    ----------
+    entries : list of Assignment
+        All assignments.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[Assignment] = []
+        self._like: defaultdict[frozenset[tuple[str, str]], list[Assignment]] = defaultdict(list)
+        self._counts: defaultdict[tuple[str, str] | None, Counter[str]] = defaultdict(Counter)
+
+    def add(self, entry: Assignment) -> None:
+        """Append an assignment."""
+        self.entries.append(entry)
+        self._like[frozenset(entry.fields.items())].append(entry)
+        for key in (None, *entry.fields.items()):
+            self._counts[key][entry.group] += 1
+
+    def like(self, fields: Mapping[str, str]) -> Sequence[Assignment]:
+        """Return the assignments of participants with the same fields."""
+        return self._like.get(frozenset(fields.items()), ())
+
+    def count(self, field: tuple[str, str] | None = None) -> Counter[str]:
+        """Return the number of participants in each group, with a field of one value if it is given."""
+        return self._counts.get(field, Counter())
+
+
 class AssignmentLog:
     """Assignments of an experiment.
 
@@ -74,14 +105,13 @@ class AssignmentLog:
 
     Attributes
     ----------
-    entries : list of Assignment
-        Assignments in order, as far as read.
+    history : History
+        Assignments, as far as read.
     """
 
     def __init__(self, out: Path, experiment: str) -> None:
         self.folder = out / "groups" / f"task-{task_label(experiment)}"
-        self.entries: list[Assignment] = []
-        self._places: Counter[str] = Counter()
+        self.history = History()
         self._of_code: dict[str, Assignment] = {}
 
     def assign(self, participant: str, groups: GroupSettings, fields: Mapping[str, str], seed: int) -> Assignment:
@@ -114,12 +144,12 @@ class AssignmentLog:
                 found = self._of_code.get(code)
                 if found is not None:
                     break
-                if len(self.entries) >= MOST_SLOTS:
+                if len(self.history.entries) >= MOST_SLOTS:
                     raise ConfigurationError(f"{self.folder}: {MOST_SLOTS} participants are assigned; no more can be.")
-                group, block, size = choose_group(groups, self.entries, used, seed)
+                group, block, size = choose_group(groups, self.history, used, seed)
                 hidden = base64.b64encode(group.encode()).decode()
                 entry = {"participant": code, **({"sealed": hidden} if groups.blind else {"group": group})}
-                path = self.folder / f"assignment-{len(self.entries):04d}"
+                path = self.folder / f"assignment-{len(self.history.entries):04d}"
                 create_entry(path, {**entry, "fields": used, "block": block, "size": size})
         except OSError as error:
             raise JournalFault(
@@ -135,7 +165,7 @@ class AssignmentLog:
     def refresh(self) -> None:
         """Read the assignments of other stations."""
         while True:
-            path = self.folder / f"assignment-{len(self.entries):04d}"
+            path = self.folder / f"assignment-{len(self.history.entries):04d}"
             if not os.path.lexists(path):
                 return
             try:
@@ -152,9 +182,8 @@ class AssignmentLog:
                 code = None if code is None else require_code(code)
             except (AttributeError, ValueError, LookupError, TypeError, RecursionError, HapticError) as error:
                 raise ConfigurationError(f"{path} is no assignment to a group: move it away.") from error
-            entry = Assignment(code, group, fields, *counts, self._places[group])
-            self.entries.append(entry)
-            self._places[group] += 1
+            entry = Assignment(code, group, fields, *counts, self.history.count()[group])
+            self.history.add(entry)
             if code is not None:
                 self._of_code.setdefault(code, entry)
 
@@ -169,7 +198,7 @@ class AssignmentLog:
             If the assignment cannot be written.
         """
         self.refresh()
-        for number, one in enumerate(self.entries):
+        for number, one in enumerate(self.history.entries):
             if one.participant == participant:
                 path = self.folder / f"assignment-{number:04d}"
                 try:
@@ -183,16 +212,14 @@ class AssignmentLog:
         return self._of_code.get(participant)
 
 
-def choose_group(
-    groups: GroupSettings, earlier: Sequence[Assignment], fields: Mapping[str, str], seed: int
-) -> tuple[str, int, int]:
+def choose_group(groups: GroupSettings, earlier: History, fields: Mapping[str, str], seed: int) -> tuple[str, int, int]:
     """Return the group of the next participant, with number and size of its block.
 
     Permuted blocks are separate for each combination of `fields`. Each block contains every group in proportion to its
     share, in random order. Minimisation follows Pocock and Simon (1975): the group that leaves the smallest sum of
     differences between the groups, over all fields and in total, is chosen with the probability of the table.
     """
-    like = [one for one in earlier if one.fields == fields] if groups.method == "blocks" else list(earlier)
+    like = earlier.like(fields) if groups.method == "blocks" else earlier.entries
     stratum = json.dumps(dict(sorted(fields.items()))) if groups.method == "blocks" else ""
     rng = np.random.default_rng(trial_seed(seed, f"group {stratum}", 1, 0, len(like)))
     shares = dict(zip(groups.names, groups.shares, strict=True))
@@ -200,7 +227,7 @@ def choose_group(
         return _minimise(groups, shares, earlier, fields, rng), 0, 0
     whole = sum(groups.shares)
     block, size = (like[-1].block, like[-1].size) if like else (0, 0)
-    used = Counter(one.group for one in like if one.block == block)
+    used = Counter(one.group for one in itertools.takewhile(lambda one: one.block == block, reversed(like)))
     if not like or used.total() >= size:
         block, size, used = block + 1, int(rng.choice(groups.block)), Counter()
     left = np.array([max(share * size // whole - used[name], 0) for name, share in shares.items()], dtype=float)
@@ -212,12 +239,11 @@ def choose_group(
 def _minimise(
     groups: GroupSettings,
     shares: Mapping[str, int],
-    earlier: Sequence[Assignment],
+    earlier: History,
     fields: Mapping[str, str],
     rng: np.random.Generator,
 ) -> str:
-    totals = [Counter(one.group for one in earlier)]
-    totals += [Counter(one.group for one in earlier if one.fields.get(name) == value) for name, value in fields.items()]
+    totals = [earlier.count(field) for field in (None, *fields.items())]
     imbalance = {}
     for candidate in shares:
         counts = [[(total[g] + (g == candidate)) / share for g, share in shares.items()] for total in totals]

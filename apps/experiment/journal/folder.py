@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import json
 import os
 import platform
@@ -44,6 +45,7 @@ OWN_FRICTION_FILE = "own_friction.toml"
 """File in the session's folder with the friction of the device at the start of the session."""
 
 _CODE = re.compile(r"[A-Za-z0-9]{1,32}")
+_SLOT = re.compile(r"slot-[0-9]{4}")
 _LIKE_A_NAME = re.compile(r"[A-Z][a-z]{2,}")
 _FIELD = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _PERSONAL = frozenset(
@@ -352,10 +354,11 @@ def reserve_slot(out: Path, experiment: str, participant: str) -> int:
     code, folder = require_code(participant), out / "slots" / f"task-{task_label(experiment)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        own = _slots_of(folder, code)
+        slots = _slots(folder)
+        own = [number for number, holder in slots.items() if holder == code]
         if not own:
-            claimed = _claim_slot(folder, code)
-            own = _slots_of(folder, code)
+            claimed = _claim_slot(folder, code, slots)
+            own = [number for number, holder in _slots(folder).items() if holder == code]
             if own[0] != claimed:  # two stations have started the participant concurrently
                 (folder / f"slot-{claimed:04d}").unlink()
         return own[0]
@@ -368,7 +371,7 @@ def reserve_slot(out: Path, experiment: str, participant: str) -> int:
 
 def has_slot(out: Path, experiment: str, participant: str) -> bool:
     """Return True if a participant has a position."""
-    return bool(_slots_of(out / "slots" / f"task-{task_label(experiment)}", participant))
+    return participant in _slots(out / "slots" / f"task-{task_label(experiment)}").values()
 
 
 def transfer_slot(out: Path, experiment: str, participant: str, replacement: str) -> None:
@@ -381,35 +384,47 @@ def transfer_slot(out: Path, experiment: str, participant: str, replacement: str
     """
     folder = out / "slots" / f"task-{task_label(experiment)}"
     try:
-        for number in _slots_of(folder, participant):
+        for number in [one for one, holder in _slots(folder).items() if holder == participant]:
             rewrite_entry(folder / f"slot-{number:04d}", {"participant": require_code(replacement)})
     except OSError as error:
         raise JournalFault(f"{folder}: cannot be written ({error.strerror or error})") from error
 
 
-def _slots_of(folder: Path, code: str) -> list[int]:
-    """Return the positions of a participant in ascending order."""
-    found = []
-    for place in sorted(folder.glob("slot-[0-9][0-9][0-9][0-9]")):
+def _slots(folder: Path) -> dict[int, str]:
+    """Return the participants by their positions, in ascending order."""
+    found: dict[int, str] = {}
+    if not folder.is_dir():
+        return found
+    with os.scandir(folder) as places:
+        names = sorted(places, key=lambda place: place.name)
+    for place in names:
+        if not _SLOT.fullmatch(place.name):
+            continue
         try:
-            if require_code(json.loads(read_small(place))["participant"]) == code:
-                found.append(int(place.name[-4:]))
-        except (ValueError, LookupError, TypeError, RecursionError, HapticError) as error:
+            status = place.stat(follow_symlinks=False)
+            found[int(place.name[-4:])] = _holder_of(place.path, status.st_ino, status.st_mtime_ns)
+        except (ValueError, LookupError, TypeError, RecursionError, OSError, HapticError) as error:
             if not os.path.lexists(place):  # removed by another station in the meantime
                 continue
-            raise ConfigurationError(f"{place} is no reserved place: move it away.") from error
+            raise ConfigurationError(f"{place.path} is no reserved place: move it away.") from error
     return found
 
 
-def _claim_slot(folder: Path, code: str) -> int:
-    """Claim the first free position.
+@functools.lru_cache(maxsize=MOST_SLOTS)
+def _holder_of(path: str, inode: int, changed: int) -> str:
+    """Return the participant of a position. A file is read once while its inode and time of change stay the same."""
+    return require_code(json.loads(read_small(path))["participant"])
+
+
+def _claim_slot(folder: Path, code: str, slots: Mapping[int, str]) -> int:
+    """Claim the first position that is not in `slots`.
 
     The position is a hard link to a complete file. Its creation fails if the position is taken.
     """
     whole = folder / f".{secrets.token_hex(8)}"
     write_durably(whole, (json.dumps({"participant": code}) + "\n").encode())
     try:
-        for number in range(MOST_SLOTS):
+        for number in (one for one in range(MOST_SLOTS) if one not in slots):
             try:
                 os.link(whole, folder / f"slot-{number:04d}", follow_symlinks=False)
             except FileExistsError:

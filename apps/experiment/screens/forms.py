@@ -89,10 +89,14 @@ def draw_item(
 
 
 def _draw_hint(item: FormItem, brush: Brush, area: Area, unit: float, theme: Theme) -> None:
-    words, colour = (item.alert, theme.notice) if item.alert else (item.hint, theme.faint)
+    """Write the hint, or the alert on a coloured ground, which is readable in both themes."""
+    words, colour = (item.alert, theme.on_alarm) if item.alert else (item.hint, theme.faint)
     if words:
         label = brush.text(words, area.middle, 3.4 * unit, colour, bold=bool(item.alert))
-        fit(label, 3.4 * unit, area.width)
+        fit(label, 3.4 * unit, area.width - 6 * unit)
+        if item.alert:
+            width, height = round(label.content_width + 6 * unit), round(area.height)
+            brush.picture(box(width, height, 0.0, 0.5 * height), area.middle, theme.notice)
 
 
 def _draw_entry(item: FormItem, brush: Brush, paragraphs: Paragraphs, area: Area, unit: float, theme: Theme) -> None:

@@ -10,14 +10,14 @@ import functools
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from apps.experiment.assignment import Assignment, AssignmentLog
+from apps.experiment.assignment import AssignmentLog
 from apps.experiment.design import Design, design_of, read_design
 from apps.experiment.journal.blinding import make_codes, seal_codes
 from apps.experiment.journal.exclusion import ExclusionLog
@@ -147,10 +147,12 @@ def run_sessions(file: Path, requests: Sequence[Request], count: int) -> list[di
         place = SessionFolder.new(request.out, request.code, request.session, design.experiment.name)
         _scheduled(design, request, place)
         ExclusionLog(request.out).require_included(request.code)
+    logs: dict[Path, AssignmentLog] = {}
     for request in requests:
         reserve_slot(request.out, design.experiment.name, request.code)
         if design.groups.names:
-            _assign(design, request.out, request.code, _with_group_fields(design, request), request.seed)
+            log = logs.setdefault(request.out, AssignmentLog(request.out, design.experiment.name))
+            log.assign(request.code, design.groups, _with_group_fields(design, request), request.seed)
     count = min(count or os.cpu_count() or 1, len(requests))
     if count == 1:
         return [run_session(design, request) for request in requests]
@@ -391,10 +393,6 @@ def _with_group_fields(design: Design, request: Request) -> dict[str, str]:
     return fields
 
 
-def _assign(design: Design, out: Path, code: str, fields: Mapping[str, str], seed: int) -> Assignment:
-    return AssignmentLog(out, design.experiment.name).assign(code, design.groups, fields, seed)
-
-
 def in_group(design: Design, journal: Journal, who: Participant, out: Path) -> tuple[Design, Participant]:
     """Return design and participant for the participant's group, which is recorded in the journal.
 
@@ -412,7 +410,8 @@ def in_group(design: Design, journal: Journal, who: Participant, out: Path) -> t
     event = next((one for one in journal.records if one["record"] == "event" and one["name"] == GROUP), None)
     if event is None:
         header = journal.records[0]
-        found = _assign(design, out, who.code, header["fields"], who.seed)
+        log = AssignmentLog(out, design.experiment.name)
+        found = log.assign(who.code, design.groups, header["fields"], who.seed)
         facts = {"method": design.groups.method, "block": found.block, "size": found.size}
         event = journal.append("event", name=GROUP, group=found.group, place=found.place, **facts)
     group, place = event.get("group"), event.get("place")

@@ -197,7 +197,7 @@ def test_replacement_takes_slot_group_and_order(study):
     before = AssignmentLog(out, "weber").of("P2")
     assert start(design, out, "P5", replaces="P2") == (1, before.place, before.group)
     log = AssignmentLog(out, "weber")
-    assert log.of("P2") is None and (log.of("P5").block, len(log.entries)) == (before.block, 4)
+    assert log.of("P2") is None and (log.of("P5").block, len(log.history.entries)) == (before.block, 4)
     assert reserve_slot(out, "weber", "P6") == 4, "the place of P2 is not free"
     assert start(design, out, "P5", session=2)[0] == 1
     (found,) = read_status(out)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from apps.experiment.assignment import Assignment, AssignmentLog, choose_group
+from apps.experiment.assignment import Assignment, AssignmentLog, History, choose_group
 from apps.experiment.design import read_design
 from apps.experiment.export import export_sessions
 from apps.experiment.journal.erasure import erase, find_participant
@@ -104,9 +104,10 @@ def unsynced(monkeypatch):
 def test_each_block_holds_the_shares(tmp_path, unsynced):
     """Whole blocks have the exact shares, for each combination of fields and any seeds of the stations."""
     groups = GroupSettings(names=["a", "b", "c"], shares=[1, 1, 2], block=[4, 8], fields=["hand"])
-    log, chance = AssignmentLog(tmp_path, "e"), random.Random(3)
+    assignments, chance = AssignmentLog(tmp_path, "e"), random.Random(3)
     for number in range(300):
-        log.assign(f"P{number}", groups, {"hand": chance.choice("lr"), "more": "x"}, seed=number % 2)
+        assignments.assign(f"P{number}", groups, {"hand": chance.choice("lr"), "more": "x"}, seed=number % 2)
+    log = assignments.history
     sizes = Counter()
     for hand in "lr":
         own = [one for one in log.entries if one.fields == {"hand": hand}]
@@ -128,13 +129,13 @@ def test_first_assignment_of_a_participant_is_kept(tmp_path, unsynced):
         AssignmentLog(tmp_path, "e").assign("P01", GroupSettings(names=["x", "y"]), {}, 1)
 
 
-def test_minimisation_balances_every_field(tmp_path):
+def test_minimisation_balances_every_field():
     """Pocock and Simon: 200 participants with three fields; a random assignment differs by about 10 in each value."""
     groups = GroupSettings(names=["a", "b"], method="minimisation", fields=["age", "hand", "sex"], probability=0.9)
-    log, chance = AssignmentLog(tmp_path, "e"), random.Random(5)
+    log, chance = History(), random.Random(5)
     for _ in range(200):
         fields = {"age": chance.choice("123"), "hand": chance.choice("lr"), "sex": chance.choice("fm")}
-        log.entries.append(Assignment(None, choose_group(groups, log.entries, fields, 7)[0], fields, 0, 0, 0))
+        log.add(Assignment(None, choose_group(groups, log, fields, 7)[0], fields, 0, 0, 0))
     for name in ("age", "hand", "sex"):
         for value in {one.fields[name] for one in log.entries}:
             counts = Counter(one.group for one in log.entries if one.fields[name] == value)
@@ -143,11 +144,11 @@ def test_minimisation_balances_every_field(tmp_path):
 
 def test_minimisation_keeps_the_shares():
     groups = GroupSettings(names=["a", "b"], shares=[1, 3], method="minimisation", fields=["hand"])
-    entries = []
+    log = History()
     for number in range(200):
         fields = {"hand": "lr"[number % 2]}
-        entries.append(Assignment(None, choose_group(groups, entries, fields, 1)[0], fields, 0, 0, 0))
-    assert abs(Counter(one.group for one in entries)["a"] - 50) <= 4
+        log.add(Assignment(None, choose_group(groups, log, fields, 1)[0], fields, 0, 0, 0))
+    assert abs(log.count()["a"] - 50) <= 4
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,8 @@ def test_erased_participant_still_counts(tmp_path):
     log = AssignmentLog(tmp_path, "e")
     assert log.assign("P1", groups, {}, 1) == kept[1]
     assert {log.assign("P3", groups, {}, 1).group, kept[2].group} == {"a", "b"}
-    assert log.entries[0].participant is None and log.entries[0].group == kept[0].group
+    first = log.history.entries[0]
+    assert first.participant is None and first.group == kept[0].group
     assert not any("P0" in path.read_text() for path in (tmp_path / "groups").rglob("*") if path.is_file())
 
 
@@ -211,7 +213,7 @@ def assign_with_kills(out, stations, people, kills, seed=1):
             running[number].start()
     log = AssignmentLog(out, "e")
     log.refresh()
-    return log, killed
+    return log.history, killed
 
 
 def assert_balanced(log, people, block):
@@ -357,5 +359,12 @@ if __name__ == "__main__":  # python -m tests.apps.experiment.test_groups FOLDER
     folder, stations, people, kills = Path(sys.argv[1]), *map(int, sys.argv[2:])
     start = time.monotonic()
     found, killed = assign_with_kills(folder, stations, people, kills)
+    elapsed = time.monotonic() - start
     assert_balanced(found, people, 4)
-    sys.stdout.write(f"{people} participants, {stations} stations, {killed} kills: {time.monotonic() - start:.0f} s\n")
+    start = time.monotonic()
+    AssignmentLog(folder, "e").assign("P00000", GroupSettings(names=["a", "b"], block=4), {}, 1)
+    sys.stdout.write(
+        f"{people} participants assigned once by {stations} stations with {killed} kills in {elapsed:.0f} s: "
+        f"{dict(found.count())}, no prefix off balance by more than 2; a new process finds its participant in "
+        f"{time.monotonic() - start:.2f} s.\n"
+    )

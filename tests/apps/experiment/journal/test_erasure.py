@@ -32,7 +32,7 @@ def out(tmp_path):
         log = AssignmentLog(folder, "wood")
         log.assign(code, GROUPS, {}, 1)
         # left by a station that was killed during the assignment
-        shutil.copy(log.folder / f"assignment-{len(log.entries) - 1:04d}", log.folder / f".{code.lower()}")
+        shutil.copy(log.folder / f"assignment-{len(log.history.entries) - 1:04d}", log.folder / f".{code.lower()}")
     return folder
 
 
