@@ -435,6 +435,11 @@ def _check(source: Source, design: Design) -> None:
     _check_groups(source, design)
     if "schedule" in design.tables and not design.schedule.sessions:
         raise source.error(("schedule", "sessions"), "schedule.sessions: is missing; give the number of sessions.")
+    kinds = {design.procedure_of(condition)["kind"] for condition in design.conditions}
+    if design.schedule.carry_over and not kinds & {"staircase", "quest+"}:
+        raise source.error(
+            ("schedule", "carry_over"), "schedule.carry_over = true: needs a staircase or QUEST+ in a condition."
+        )
     if design.friction.measure_each_session:
         from apps.experiment.friction import require_measurable
 

@@ -208,6 +208,10 @@ def as_markdown(facts: Facts) -> str:
         days = f"; days after the previous one: at least {least}" if least else ""
         days += f", at most {most}" if most else ""
         scheduled = [f"- Sessions of each participant: {schedule['sessions']}{days}"]
+        if schedule["training"]:
+            scheduled.append(f"- Training, which is not analysed: session {', '.join(map(str, schedule['training']))}")
+        if schedule["carry_over"]:
+            scheduled.append("- Staircases and QUEST+ begin with the threshold of the participant's last session")
     runs = re.findall(r"`+", facts["file"] + csv_text)
     fence = "`" * max(max(map(len, runs), default=0) + 1, 3)
     lines = [

@@ -6,6 +6,7 @@ A session belongs to the day on which it was begun or last resumed, which its jo
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
@@ -15,7 +16,8 @@ from typing import Any
 from apps.experiment.forms.forms import CONSENT
 from apps.experiment.journal.folder import MOST_SESSIONS, SessionFolder, task_label
 from apps.experiment.journal.journal import SessionState, read_journal, replay
-from apps.experiment.journal.schema import Record
+from apps.experiment.journal.schema import CARRIED, THRESHOLDS, Record, is_number
+from apps.experiment.procedures.settings import Carried
 from apps.experiment.settings import ScheduleSettings
 from haptics.errors import ConfigurationError, RecordingError
 
@@ -29,6 +31,9 @@ The previous session is missing or has not ended; the clock has gone back; befor
 """
 
 _FIRST_YEAR, _LAST_YEAR = 1970, 2200
+_WIDEST = 100.0
+"""Limit of a standard deviation of ln(threshold)."""
+
 _FOLDER = re.compile(r"ses-\d{2,3}")
 
 
@@ -192,6 +197,57 @@ def _clock(today: date, session: str, day: date) -> Deviation:
 def refused(state: SessionState) -> bool:
     """Return True if the participant did not consent in a session."""
     return any(one["name"] == CONSENT and one.get("agreed") is not True for one in state.events)
+
+
+def carried_thresholds(state: SessionState) -> dict[str, Carried]:
+    """Return the thresholds with which the tracks of a session begin, from its event `CARRIED`.
+
+    Raises
+    ------
+    RecordingError
+        If the event is invalid.
+    """
+    event = next((one for one in state.events if one["name"] == CARRIED), None)
+    return {} if event is None else _thresholds(state, event, "spread")
+
+
+def earlier_thresholds(
+    schedule: ScheduleSettings, out: Path, code: str, experiment: str, session: int
+) -> dict[str, dict[str, Any]]:
+    """Return the tracks of the event `CARRIED` for a new session: the last threshold of each track, and its session.
+
+    Raises
+    ------
+    RecordingError
+        If a journal of the participant cannot be read.
+    """
+    tracks: dict[str, dict[str, Any]] = {}
+    for number, place in sessions_of(out, code, experiment).items():
+        if number >= session:
+            break
+        state = replay(read_journal(place.journal).records)
+        for event in state.events:
+            if event["name"] == THRESHOLDS:
+                for label, (level, log_sd) in _thresholds(state, event, "log_sd").items():
+                    spread = math.hypot(log_sd, schedule.spread)
+                    tracks[label] = {"level": level, "spread": spread, "session": number}
+    return tracks
+
+
+def _thresholds(state: SessionState, event: Record, name: str) -> dict[str, Carried]:
+    """Return level and standard deviation `name` of each track in an event."""
+    found = {}
+    try:
+        for label, one in event["tracks"].items():
+            level, spread = one["level"], one[name] or 0.0
+            if not (is_number(level) and is_number(spread) and level > 0.0 and 0.0 <= spread < _WIDEST):
+                raise ValueError(f"threshold of {label[:40]!r}")
+            found[label] = Carried(float(level), float(spread))
+    except (LookupError, AttributeError, TypeError, ValueError) as error:
+        participant, session = state.header["participant"], state.header["session"]
+        words = f"the event {event['name']} is invalid ({error})"
+        raise RecordingError(f"participant {participant}, session {session}: {words}.") from error
+    return found
 
 
 def require_due(

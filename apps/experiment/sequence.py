@@ -6,7 +6,8 @@ answers reproduce the same sequence. Sessions are resumed in this way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from apps.experiment.procedures.methods import (
     trial_seed,
     williams_order,
 )
+from apps.experiment.procedures.settings import Carried
 from apps.experiment.settings import ConditionSettings
 from apps.experiment.trial import TrialView
 from haptics.records import Rows
@@ -55,12 +57,15 @@ class Participant:
         Position in the order of arrival, which selects an order of conditions.
     seed : int
         Seed of the experiment.
+    carried : dict
+        Thresholds of earlier sessions with which tracks begin, by the name of the track.
     """
 
     code: str
     session: int
     slot: int
     seed: int
+    carried: Mapping[str, Carried] = field(default_factory=dict)
 
     def seed_of(self, block: int, trial: int) -> SeedSequence:
         """Return the seed of a trial.
@@ -134,8 +139,10 @@ class _Section:
         for condition in conditions:
             for track in range(condition.tracks):
                 seed = who.seed_of(0, _TRACK + 10 * design.conditions.index(condition) + track)
-                procedures.append(make_procedure(design.procedure_of(condition), guess=guess, seed=seed))
-                self.labels.append((condition, f"{condition.name}/{track + 1}"))
+                label = f"{condition.name}/{track + 1}"
+                table, carried = design.procedure_of(condition), who.carried.get(label)
+                procedures.append(make_procedure(table, guess=guess, seed=seed, carried=carried))
+                self.labels.append((condition, label))
         self.tracks = Tracks(procedures, who.seed_of(0, _ORDER + number))
         self.catches: dict[int, str] = {}
         null, easy = design.catch.null, design.catch.easy
@@ -183,6 +190,20 @@ class TrialSequence:
             for section in self._sections
             for (_, label), procedure in zip(section.labels, section.tracks.procedures, strict=True)
         }
+
+    def thresholds(self) -> dict[str, dict[str, Any]]:
+        """Return the threshold that each staircase and QUEST+ has found, by the name of the track.
+
+        A staircase with too few reversals has its last level. Tracks without trials are left out.
+        """
+        found = {}
+        for section in self._sections:
+            for (_, label), procedure in zip(section.labels, section.tracks.procedures, strict=True):
+                report = procedure.report()
+                if report["kind"] in ("staircase", "quest+") and report["trials"]:
+                    level = report["estimate"] or procedure.level()
+                    found[label] = {"level": level, "log_sd": report["log_sd"] if report["kind"] == "quest+" else None}
+        return found
 
     def next(self) -> TrialSpec | None:
         """Return the next trial, or None at the end.

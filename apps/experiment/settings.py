@@ -326,6 +326,15 @@ class ScheduleSettings:
     training: Any = unrestricted(
         (), "a list of numbers of sessions", doc="sessions that are recorded, but not analysed or exported"
     )
+    carry_over: bool = flag(
+        False, doc="staircases and QUEST+ begin with the threshold that the participant's last session has found"
+    )
+    spread: float = bounded(
+        0.5,
+        above=0.0,
+        maximum=5.0,
+        doc="carry-over to QUEST+: standard deviation of the change of ln(threshold) between sessions",
+    )
     time_zone: str = string(
         "", allowed="a name such as Europe/Berlin", doc="time zone of the days; empty: that of the computer"
     )

@@ -33,6 +33,9 @@ TRIGGERS_OPENED, TRIGGERS = "triggers-opened", "triggers"
 GROUP = "group"
 """Name of the event with the group of the participant."""
 
+THRESHOLDS, CARRIED = "thresholds", "carried-over"
+"""Names of the events with the thresholds that a session has found, and with those of earlier sessions."""
+
 
 @dataclass(frozen=True)
 class Field:

@@ -6,6 +6,7 @@ values of trials 1 to 6 were drawn before, or in the same process.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from numpy.random import SeedSequence
 
 from apps.experiment.procedures.settings import (
     AdjustmentSettings,
+    Carried,
     ConstantSettings,
     EstimationSettings,
     QuestSettings,
@@ -40,7 +42,9 @@ A step down and up again may exceed a limit by a rounding error.
 """
 
 
-def make_procedure(table: Mapping[str, Any], *, guess: float, seed: SeedSequence) -> Procedure:
+def make_procedure(
+    table: Mapping[str, Any], *, guess: float, seed: SeedSequence, carried: Carried | None = None
+) -> Procedure:
     """Return a new procedure.
 
     Parameters
@@ -52,6 +56,8 @@ def make_procedure(table: Mapping[str, Any], *, guess: float, seed: SeedSequence
         if unknown) in a yes/no task.
     seed : SeedSequence
         Seed of the track, which deterministic procedures ignore.
+    carried : Carried, optional
+        Threshold with which a staircase or QUEST+ begins, limited to its levels. Other procedures ignore it.
 
     Raises
     ------
@@ -72,11 +78,14 @@ def make_procedure(table: Mapping[str, Any], *, guess: float, seed: SeedSequence
     settings, kind = procedure_settings(table), table["kind"]
     match settings:
         case StaircaseSettings():
+            if carried is not None:
+                start = min(max(carried.level, settings.minimum), settings.maximum)
+                settings = dataclasses.replace(settings, start=start)
             return Staircase(settings)
         case QuestSettings():
             from apps.experiment.procedures.quest import QuestPlus
 
-            return QuestPlus(settings, guess)
+            return QuestPlus(settings, guess, carried)
         case ConstantSettings():
             values, longest_run = settings.levels, settings.longest_run
         case AdjustmentSettings():

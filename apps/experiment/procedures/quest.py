@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.experiment.procedures.settings import QuestSettings, possible_levels
+from apps.experiment.procedures.settings import Carried, QuestSettings, possible_levels
 from calibration.psychometric.shapes import clamped, make_shape, sigmoid
 from haptics.jit import kernel
 
@@ -58,8 +58,9 @@ _tables = lru_cache(maxsize=8)(_Tables)
 class QuestPlus:
     """A run of QUEST+ with two possible answers.
 
-    The prior is uniform. A level is presented at most ``max_repeats`` times in a row. The level with the next most
-    information replaces it, so that the computation time is constant.
+    The prior is uniform, or for the threshold normal around that of an earlier session. A level is presented at most
+    ``max_repeats`` times in a row. The level with the next most information replaces it, so that the computation time
+    is constant.
 
     Parameters
     ----------
@@ -67,6 +68,8 @@ class QuestPlus:
         Grids, psychometric function and termination.
     guess : float
         Probability of a correct answer without a stimulus.
+    carried : Carried, optional
+        Threshold of an earlier session.
 
     Attributes
     ----------
@@ -74,12 +77,16 @@ class QuestPlus:
         Probability of a correct answer for each combination of parameters and level.
     """
 
-    def __init__(self, settings: QuestSettings, guess: float) -> None:
+    def __init__(self, settings: QuestSettings, guess: float, carried: Carried | None = None) -> None:
         self.settings = settings
         self.trials = 0
         self._tables = tables = _tables(settings, guess)
         self.right = tables.right
         self._posterior = np.full(len(tables.parameters), 1.0 / len(tables.parameters))
+        if carried is not None:
+            mean = math.log(min(max(carried.level, settings.minimum), settings.maximum))
+            prior = np.exp(-0.5 * ((tables.parameters[:, 0] - mean) / carried.spread) ** 2)
+            self._posterior = prior / prior.sum()
         self._gain, self._mean = np.empty((2, settings.count))
         self._last, self._in_a_row = -1, 0
         self._choice = self._chosen()

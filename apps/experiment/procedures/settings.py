@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -212,6 +212,21 @@ class SeriesSettings:
 ProcedureSettings = (
     StaircaseSettings | QuestSettings | ConstantSettings | AdjustmentSettings | EstimationSettings | SeriesSettings
 )
+
+
+class Carried(NamedTuple):
+    """Threshold of an earlier session, with which a staircase or QUEST+ begins.
+
+    Attributes
+    ----------
+    level : float
+        Estimate of the earlier session, in the unit of the axis.
+    spread : float
+        Standard deviation of ln(threshold) that QUEST+ expects.
+    """
+
+    level: float
+    spread: float
 
 
 KINDS: dict[str, type[ProcedureSettings]] = {

@@ -14,6 +14,7 @@ from apps.experiment.observers import make_observer
 from apps.experiment.procedures.methods import make_procedure, person_seed, trial_seed
 from apps.experiment.procedures.settings import StaircaseSettings, procedure_settings
 from apps.experiment.report.data import Experiment, Person
+from apps.experiment.schedule import carried_thresholds
 from apps.experiment.settings import AnalysisSettings
 from calibration.psychometric import (
     Detectability,
@@ -431,10 +432,12 @@ def _procedures(experiment: Experiment, person: Person, condition: str) -> list[
         return []
     found = []
     for session in person.sessions:
+        carried = carried_thresholds(session.state)
         rows = [row for row in session.counted if row["kind"] == "test" and str(row["condition"]) == condition]
         for track in sorted({str(row["track"]) for row in rows}):
             seed = trial_seed(0, 0, 0, 0, 0)  # these procedures draw nothing
-            procedure = make_procedure(table, guess=experiment.task.guess or 0.0, seed=seed)
+            guess = experiment.task.guess or 0.0
+            procedure = make_procedure(table, guess=guess, seed=seed, carried=carried.get(track))
             for row in rows:
                 if str(row["track"]) == track:
                     procedure.add_outcome(float(row["level"]), bool(row["correct"]))

@@ -23,11 +23,20 @@ from apps.experiment.journal.blinding import make_codes, seal_codes
 from apps.experiment.journal.exclusion import ExclusionLog
 from apps.experiment.journal.folder import SessionFolder, has_slot, reserve_slot, transfer_slot
 from apps.experiment.journal.journal import Journal, parsed, read_journal, replay
-from apps.experiment.journal.schema import GROUP
+from apps.experiment.journal.schema import CARRIED, GROUP
 from apps.experiment.journal.tables import write_table
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures.methods import child, person_seed, trial_seed
-from apps.experiment.schedule import SCHEDULED, day_of, require_due, sessions_of, today_in, window_of
+from apps.experiment.schedule import (
+    SCHEDULED,
+    carried_thresholds,
+    day_of,
+    earlier_thresholds,
+    require_due,
+    sessions_of,
+    today_in,
+    window_of,
+)
 from apps.experiment.screens.display import Display
 from apps.experiment.sequence import Participant, TrialSequence
 from apps.experiment.session.live import require_display, run_with_screens
@@ -118,6 +127,7 @@ def run_session(design: Design, request: Request) -> dict[str, Any]:
     journal, who = begin(design, request)
     with journal:
         design, who = in_group(design, journal, who, request.out)
+        who = carry_over(design, journal, who, request.out)
         return _run(design, journal, who, request.manner)
 
 
@@ -137,6 +147,7 @@ def resume_session(folder: Path, manner: Manner | None = None, outside: str = ""
         if scheduled is not None:
             journal.append("event", name=SCHEDULED, **scheduled)
         design, who = in_group(design, journal, who, out)
+        who = carry_over(design, journal, who, out)
         return _run(design, journal, who, manner)
 
 
@@ -418,6 +429,24 @@ def in_group(design: Design, journal: Journal, who: Participant, out: Path) -> t
     if not isinstance(group, str) or group not in design.groups.names or type(place) is not int or place < 0:
         raise RecordingError(f"{journal.place.journal}: the group {str(group)[:40]!r} is not in the experiment.")
     return design.for_group(group), dataclasses.replace(who, slot=place)
+
+
+def carry_over(design: Design, journal: Journal, who: Participant, out: Path) -> Participant:
+    """Return the participant with the thresholds of earlier sessions, which are recorded in the journal.
+
+    Raises
+    ------
+    RecordingError
+        If a journal of the participant cannot be read.
+    JournalFault
+        If the thresholds cannot be written.
+    """
+    if not design.schedule.carry_over:
+        return who
+    if not any(one["record"] == "event" and one["name"] == CARRIED for one in journal.records):
+        tracks = earlier_thresholds(design.schedule, out, who.code, design.experiment.name, who.session)
+        journal.append("event", name=CARRIED, tracks=tracks)
+    return dataclasses.replace(who, carried=carried_thresholds(replay(journal.records)))
 
 
 def device_facts(design: Design) -> dict[str, Any]:

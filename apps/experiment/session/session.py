@@ -24,7 +24,7 @@ from apps.experiment.forms.forms import (
     text_sha256,
 )
 from apps.experiment.journal.journal import Journal, apply_record, replay
-from apps.experiment.journal.schema import OWN_FRICTION
+from apps.experiment.journal.schema import OWN_FRICTION, THRESHOLDS
 from apps.experiment.procedures.methods import child
 from apps.experiment.screens.display import Display
 from apps.experiment.sequence import Participant, TrialSequence, TrialSpec
@@ -214,6 +214,8 @@ class ExperimentSession:
             reason = "ended by a person"
         if self._triggers is not None:
             self._triggers.finish(self.event)
+        if self.design.schedule.carry_over:
+            self.event(THRESHOLDS, tracks=self.sequence.thresholds())
         self.journal.append("end", reason=reason, trials=self.state.test_trials, repeated=self.state.repeated)
         return reason
 

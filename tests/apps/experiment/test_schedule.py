@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import shutil
 from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
@@ -12,12 +15,26 @@ from apps.experiment import schedule, status
 from apps.experiment.design import read_design
 from apps.experiment.forms.forms import CONSENT
 from apps.experiment.journal.exclusion import ExclusionLog
-from apps.experiment.journal.journal import Journal, replay
+from apps.experiment.journal.folder import SessionFolder
+from apps.experiment.journal.journal import Journal, read_journal, replay
 from apps.experiment.preregister import as_markdown, preregistration
-from apps.experiment.schedule import SCHEDULED, day_of, next_session, parse_day, scheduled_events, window_of
+from apps.experiment.procedures.methods import make_procedure, trial_seed
+from apps.experiment.procedures.settings import Carried
+from apps.experiment.report.analysis import analyse
+from apps.experiment.report.data import read_experiment
+from apps.experiment.schedule import (
+    SCHEDULED,
+    carried_thresholds,
+    day_of,
+    earlier_thresholds,
+    next_session,
+    parse_day,
+    scheduled_events,
+    window_of,
+)
 from apps.experiment.session import running
-from apps.experiment.session.running import Request, begin, resume_session
-from apps.experiment.settings import ScheduleSettings
+from apps.experiment.session.running import Request, begin, resume_session, run_session
+from apps.experiment.settings import AnalysisSettings, ScheduleSettings
 from apps.experiment.status import LANGUAGES, STATES, as_page, as_text, read_status
 from haptics.errors import ConfigurationError, RecordingError
 from tests.apps.experiment.designs import WEBER, changed
@@ -345,3 +362,117 @@ def test_status_ignores_folders_that_are_no_sessions(study):
     (study / "sub-P9" / "ses-01").mkdir(parents=True)
     (study / "sub-P9" / "ses-01" / "x_journal.jsonl").write_text("x")
     assert len(read_status(study)[0].participants) == 10
+
+
+# --- carry-over ---
+
+
+CARRYING = SCHEDULE + "carry_over = true\n\n"
+STAIRCASE = 'kind = "staircase"\nstart = 0.5'
+QUEST = WEBER.replace("reversals = 20\nmost_trials = 4", "trials = 6\nleast_trials = 6").replace(
+    "{ most_trials = 3 }", "{}"
+)
+
+
+def carrying(folder, text=WEBER, old="", new=""):
+    """Write the experiment with carry-over, in which `old` is replaced by `new`; return its design."""
+    return read_design(changed(folder, old, new, text.replace("[catch]", CARRYING + "[catch]")))
+
+
+def simulate(design, out, session):
+    """Run a session with a simulated observer; return its state."""
+    result = run_session(design, Request("P01", session, 7, out, {}, True))
+    return replay(read_journal(Path(result["journal"])).records)
+
+
+def first_levels(state):
+    """Return the first level of each track."""
+    found = {}
+    for one in state.attempts:
+        if one.start["track"] is not None:
+            found.setdefault(one.start["track"], one.start["level"])
+    return found
+
+
+def test_staircase_begins_where_the_last_session_ended(tmp_path, out):
+    """Few reversals: the last level; a threshold beyond the levels is limited to them."""
+    design = carrying(tmp_path)
+    first, second = simulate(design, out, 1), simulate(design, out, 2)
+    assert first_levels(first) == {"1 N/1": 0.5, "2 N/1": 0.5}
+    (found,) = (one["tracks"] for one in first.events if one["name"] == "thresholds")
+    assert first_levels(second) == {label: pytest.approx(one["level"]) for label, one in found.items()}
+    assert all(one["level"] != 0.5 for one in found.values())
+    (event,) = (one for one in second.events if one["name"] == "carried-over")
+    assert {label: (one["level"], one["session"]) for label, one in event["tracks"].items()} == {
+        label: (one["level"], 1) for label, one in found.items()
+    }
+    assert analyse(read_experiment([out]), read_experiment([out]).people[0], AnalysisSettings()).conditions
+
+
+def test_new_participant_begins_with_the_level_of_the_file(tmp_path, out):
+    state = simulate(carrying(tmp_path), out, 1)
+    assert [one["tracks"] for one in state.events if one["name"] == "carried-over"] == [{}]
+
+
+@pytest.mark.parametrize(("level", "start"), [(0.1, 0.1), (1e-9, 0.02), (50.0, 2.0)])
+def test_carried_level_is_within_the_levels_of_the_staircase(design, level, start):
+    table = design.procedure_of(design.conditions[0])
+    made = make_procedure(table, guess=0.5, seed=trial_seed(0, 0, 0, 0, 0), carried=Carried(level, 0.5))
+    assert made.level() == pytest.approx(start)
+
+
+def test_prior_of_quest_is_the_posterior_of_the_last_session_and_a_change():
+    """Without answers, the estimate is that of the last session, with its spread; also at the end of the grid."""
+    table = {"kind": "quest+", "minimum": 0.01, "maximum": 1.0, "thresholds": 200}
+    for level, spread in ((0.1, 0.3), (0.05, 0.6)):
+        made = make_procedure(table, guess=0.5, seed=trial_seed(0, 0, 0, 0, 0), carried=Carried(level, spread))
+        report = made.report()
+        assert report["estimate"] == pytest.approx(level, rel=0.02)
+        assert report["log_sd"] == pytest.approx(spread, rel=0.1)
+    made = make_procedure(table, guess=0.5, seed=trial_seed(0, 0, 0, 0, 0), carried=Carried(1e9, 1e-3))
+    assert made.report()["estimate"] == pytest.approx(1.0)
+
+
+def test_quest_carries_its_posterior_over(tmp_path, out):
+    design = carrying(tmp_path, QUEST, STAIRCASE, 'kind = "quest+"')
+    first, second = simulate(design, out, 1), simulate(design, out, 2)
+    (found,) = (one["tracks"] for one in first.events if one["name"] == "thresholds")
+    carried = carried_thresholds(second)
+    for label, one in found.items():
+        assert carried[label] == (one["level"], pytest.approx(math.hypot(one["log_sd"], 0.5)))
+
+
+def test_interrupted_session_continues_with_its_carried_thresholds(tmp_path, out):
+    """The thresholds are those in the journal of the session, even if the earlier session is erased in the meantime."""
+    design = carrying(tmp_path)
+    simulate(design, out, 1)
+    whole = simulate(design, out, 2)
+    place = SessionFolder.of(out / "sub-P01" / "ses-02")
+    records = place.journal.read_text().splitlines(keepends=True)
+    half = next(k for k, line in enumerate(records) if '"record": "response"' in line and '"trial": 4' in line)
+    place.journal.write_text("".join(records[:half]))
+    shutil.rmtree(out / "sub-P01" / "ses-01")
+    resume_session(place.folder)
+    again = replay(read_journal(place.journal).records)
+    assert [one.start["level"] for one in again.counted_attempts.values()] == [
+        one.start["level"] for one in whole.counted_attempts.values()
+    ]
+    assert carried_thresholds(again) == carried_thresholds(whole) != {}
+
+
+@pytest.mark.parametrize("tracks", ["x", {"1 N/1": 1.0}, {"1 N/1": {"level": -1.0, "log_sd": 0.1}}, None])
+def test_invalid_threshold_of_an_earlier_session_is_refused(tmp_path, out, tracks):
+    design = carrying(tmp_path)
+    journal, _ = begin(design, Request("P01", 1, 7, out, {}, True, date=MONDAY))
+    journal.append("event", name="thresholds", tracks=tracks)
+    journal.append("end", reason="completed", trials=0, repeated=0)
+    journal.close()
+    with pytest.raises(RecordingError, match="participant P01, session 1: the event thresholds is invalid"):
+        earlier_thresholds(design.schedule, out, "P01", "weber", 2)
+
+
+def test_carry_over_needs_an_adaptive_procedure(tmp_path):
+    text = WEBER.replace("minimum = 0.02\nmaximum = 2.0\nreversals = 20\nmost_trials = 4", "trials = 4")
+    text = text.replace("{ most_trials = 3 }", "{}")
+    with pytest.raises(ConfigurationError, match=r"toml:\d+: schedule.carry_over = true: needs a staircase or QUEST"):
+        carrying(tmp_path, text, STAIRCASE, 'kind = "series"\nlevel = 0.5')
