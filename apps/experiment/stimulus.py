@@ -158,8 +158,11 @@ def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None)
         "late": int(np.count_nonzero(rows["status"] & _LATE)),
         "gap": float(np.diff(starts).max()) if len(rows) > 1 else 0.0,
         "missing": "",
-        **dict.fromkeys(("felt", "felt_low", "felt_high", "speed", "source")),
+        **dict.fromkeys(("felt", "felt_low", "felt_high", "source")),
     }
+    speed = np.hypot(*rows["velocity"].T)
+    sliding = speed[(speed > SLIDING_SPEED) & (rows["sticking"] == 0)]
+    found["speed"] = float(sliding.mean()) if len(sliding) else None
     try:
         if table != "law" and axis != "wall.friction":
             owner = {"wall": "a wall", "texture": "a texture"}.get(table, "the element")

@@ -104,6 +104,7 @@ def test_texture_varies_exactly(tmp_path, axis, reference, unit):
     rows = np.concatenate(verified_rows(place))
     table = trial_rows(place, measure)
     assert all(row["delivered_exact"] and row["axis_unit"] == unit for row in table)
+    assert all(0.08 < row[f"speed_{k}"] < 0.15 for row in table for k in (1, 2)), "known without a felt stimulus"
     assert {row[f"felt_{k}"] for row in table for k in (1, 2)} == {None} and "a texture" in table[0]["stimulus_missing"]
     for row, marked in ((row, rows["marker"] == 100 * row["trial"] + 11) for row in table):
         sliding = np.abs(rows["friction_force"][marked & (rows["sticking"] == 0), 0])
