@@ -381,6 +381,8 @@ def describe_report(result: Mapping[str, Any]) -> str:
     count = group["participants"]
     lines = [f"{result['experiment']}: {count} participant{'s' if count != 1 else ''}, report in {result['report']}"]
     for one in group["conditions"]:
+        if one["jnd"] is None:
+            lines.append(f"  {one['condition']}: no difference at {percent(**one)} within the levels")
         for name, key in (("difference", "jnd"), ("Weber fraction", "weber_fraction")):
             if one[key] is not None:
                 mean = Estimate(**one[key]["mean"])

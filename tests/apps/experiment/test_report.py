@@ -367,7 +367,11 @@ def test_results_of_the_group_are_printed(made):
     _, result = made
     ratio = {"factor": "load", "first": "none", "second": "heavy", "percent": 75.0}
     ratio["ratio"] = {"value": 1.2, "low": 1.1, "high": 1.3, "probability": 0.95, "bound": ""}
-    first, *lines = describe_report(result | {"effects": [ratio, ratio | {"ratio": None}]}).splitlines()
+    unknown = {"condition": "faint", "percent": 75.0, "jnd": None, "weber_fraction": None}
+    group = result["group"] | {"conditions": [*result["group"]["conditions"], unknown]}
+    changed = result | {"group": group, "effects": [ratio, ratio | {"ratio": None}]}
+    first, *lines = describe_report(changed).splitlines()
+    assert "  faint: no difference at 75 % correct within the levels" in lines
     assert first == f"weber-friction: 3 participants, report in {result['report']}"
     assert lines.pop() == "  ratio of load, heavy to none, at 75 % correct 1.2 (1.1 to 1.3)"
     found = {condition["condition"]: condition["weber_fraction"]["mean"] for condition in result["group"]["conditions"]}
