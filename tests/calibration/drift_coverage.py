@@ -1,7 +1,7 @@
 """Coverage of the intervals for thresholds that change within a session, in simulated sessions with fixed seeds.
 
-``python -m tests.calibration.drift_coverage`` prints the table in about four minutes; docs/experiments/drift.md
-contains the output of ``python -m tests.calibration.drift_coverage 60``, with 60 sessions in a row.
+``python -m tests.calibration.drift_coverage`` prints the tables of docs/experiments/drift.md in about ten minutes. A
+number as an argument replaces the number of sessions in a row.
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from calibration.psychometric import fit_drift
-from tests.calibration.psychometric_coverage import W75, Case, probability
+from calibration.psychometric.drift import _SIZE_MASS, SIZES, TIMES
+from calibration.psychometric.posterior import LAPSES, make_box
+from calibration.psychometric.shapes import make_shape
+from tests.calibration.psychometric_coverage import USUAL, W75, Case, probability
 
 SIZE, RUNS, SEED = 0.35, 200, 41
 """Size of the drift in the logarithm of the level, number of sessions, and seed."""
@@ -108,8 +112,44 @@ def cover(case, kind, runs=RUNS, seed=SEED):
     return Covered(*np.mean(rows, axis=0).tolist())
 
 
+def draw_process(rng, trials):
+    """Return deviations of the log threshold (trials,) drawn from the prior of a change."""
+    size, time = rng.choice(SIZES, p=_SIZE_MASS), rng.choice(TIMES)
+    kept, steps = math.exp(-1.0 / (time * (trials - 1))), rng.standard_normal(trials)
+    for k in range(1, trials):
+        steps[k] = kept * steps[k - 1] + math.sqrt(1.0 - kept**2) * steps[k]
+    return size * steps
+
+
+def cover_prior(trials, runs, seed=SEED):
+    """Return coverages like `Covered` of sessions whose parameters are drawn from the prior: all, and those inside.
+
+    In sessions inside, the usual threshold is within the tested levels. Half of the sessions have a change.
+    """
+    rng, block = np.random.default_rng([seed, trials]), W75 * np.geomspace(*USUAL, 6)
+    box = make_box(make_shape("phi", "log"), np.log(block), None)
+    rows = []
+    while len(rows) < runs:
+        usual, width = rng.uniform(*box.thresholds), box.width.median * math.exp(box.width.spread * rng.normal())
+        lapse = rng.beta(LAPSES.a, LAPSES.b)
+        density = math.exp(box.log_prior(np.array([usual]), np.array([box.width.median]))[0, 0])
+        if rng.random() > density or lapse > LAPSES.limit:
+            continue
+        drift = draw_process(rng, trials) if rng.random() < 0.5 else np.zeros(trials)
+        levels = np.concatenate([rng.permutation(block) for _ in range(-(-trials // len(block)))])[:trials]
+        rise = ndtr(2.0 * ndtri(0.95) * (np.log(levels) - usual - drift) / width)
+        fit = fit_drift(levels, rng.random(trials) < 0.5 + (0.5 - lapse) * rise, guess=0.5, shape="phi")
+        constant, averaged = (one.threshold(0.75) for one in (fit.constant, fit.averaged))
+        truth, session = math.exp(usual), math.exp(usual + drift.mean())
+        held = [one.low <= truth <= one.high for one in (constant, averaged)]
+        inside = block[0] <= truth <= block[-1]
+        rows.append([*held, averaged.low <= session <= averaged.high, fit.changes, inside])
+    found = np.array(rows, dtype=float)
+    return [Covered(*own[:, :-1].mean(axis=0).tolist()) for own in (found, found[found[:, -1] == 1.0])]
+
+
 def main(runs):
-    """Print the table in Markdown, row by row."""
+    """Print the tables in Markdown, row by row."""
     sys.stdout.write(
         "| method | trials | drift | constant fit | drift = auto | session's mean | change reported |\n"
         "|---|---|---|---|---|---|---|\n"
@@ -120,6 +160,17 @@ def main(runs):
             sys.stdout.write(
                 f"| {case.method} | {case.trials} | {kind} | {got.constant:.1%} | {got.averaged:.1%} "
                 f"| {got.session_mean:.1%} | {got.changes:.1%} |\n"
+            )
+            sys.stdout.flush()
+    sys.stdout.write(
+        "\n| trials | usual threshold | constant fit | drift = auto | session's mean | change reported |\n"
+        "|---|---|---|---|---|---|\n"
+    )
+    for trials in (60, 240):
+        for place, got in zip(("anywhere", "within the levels"), cover_prior(trials, 5 * runs), strict=True):
+            sys.stdout.write(
+                f"| {trials} | {place} | {got.constant:.1%} | {got.averaged:.1%} | {got.session_mean:.1%} "
+                f"| {got.changes:.1%} |\n"
             )
             sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""Program: lay out every `Show` on a real display and print the places of its texts as JSON."""
+"""Program: lay out every `Show` on a real display and print places and colours of its texts as JSON."""
 
 import json
 import sys
@@ -7,14 +7,14 @@ import pyglet
 
 from apps.experiment.screens.drawing import Layout, Scene
 from apps.experiment.screens.messages import Show
-from apps.shared.theme import DARK
+from apps.shared.theme import DARK, LIGHT
 from tests.apps.experiment.screens.shows import INSTRUCTIONS, shows
 
 SIZES = ((640, 480), (1280, 720), (1366, 768), (1024, 768), (2560, 1440))
 
 
 def main():
-    """Print one entry for each size and `Show`."""
+    """Print a layout for each size and `Show`, and the colours of the texts of each form in both themes."""
     pyglet.window.Window(64, 64, visible=False)
     found = []
     long = {"too long": Show("instructions", "Long", 12 * INSTRUCTIONS)}
@@ -27,7 +27,16 @@ def main():
             words = [label.text for label in labels]
             entry = {"size": (width, height), "show": name, "words": words, "boxes": boxes, "small": scene.small}
             found.append(entry)
-    json.dump(found, sys.stdout)
+    colours = {
+        f"{name}, {theme.name}": [
+            (label.text, "#" + bytes(label.color[:3]).hex())
+            for label in Scene(show, Layout(1280, 720), theme, 1.0).brush.labels
+        ]
+        for theme in (DARK, LIGHT)
+        for name, show in shows().items()
+        if show.item is not None
+    }
+    json.dump({"layouts": found, "colours": colours}, sys.stdout)
 
 
 if __name__ == "__main__":

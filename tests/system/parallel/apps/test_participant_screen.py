@@ -13,6 +13,7 @@ from apps.experiment.screens.drawing import Layout
 from apps.experiment.screens.messages import Cannot, Choice, Command, FormItem, Picked, Placed, Show, Typed
 from apps.front_ends.messages import Close, HandButtons, HandTarget, HoldKey, Key, SessionEnded
 from apps.opengl.plane import Area, Plane
+from apps.shared.theme import DARK, LIGHT
 from haptics.records import ROW
 from haptics.trace import Trace
 from tests.apps.experiment.screens.driving import WORKSPACE, opened, started
@@ -162,8 +163,13 @@ def test_closed_screen_sends_close():
 
 
 @pytest.fixture(scope="module")
-def laid_out(screen):
-    return list(screen.answer("tests.apps.experiment.screens.measure_scenes"))
+def measured(screen):
+    return dict(screen.answer("tests.apps.experiment.screens.measure_scenes"))
+
+
+@pytest.fixture(scope="module")
+def laid_out(measured):
+    return measured["layouts"]
 
 
 def test_texts_are_neither_cut_nor_overlapping(laid_out):
@@ -186,6 +192,29 @@ def test_texts_of_a_show_are_displayed_and_only_the_long_one_is_too_small(laid_o
     assert "12.5" in by_name["number"]["words"]
     assert by_name["break"]["words"][2] != "0:00"
     assert {entry["show"] for entry in laid_out if entry["small"]} == {"too long"}
+
+
+def contrast(one, other):
+    """Return the contrast of two colours (WCAG 2)."""
+
+    def luminance(colour):
+        parts = [part / 255 for part in bytes.fromhex(colour[1:])]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05
+
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return light / dark
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=lambda theme: theme.name)
+def test_texts_of_forms_are_readable_in_both_themes(measured, theme):
+    """An alert is on the colour of notices, and the number of a chosen point on that of motion."""
+    forms = {name: own for name, own in measured["colours"].items() if name.endswith(theme.name)}
+    assert len(forms) == 8
+    for name, texts in forms.items():
+        for words, colour in texts:
+            ground = theme.motion if colour == theme.panel else theme.ground
+            assert contrast(colour, theme.notice if words.startswith("Please") else ground) >= 4.5, (name, words)
 
 
 def test_form_is_answered_by_typing_and_clicking(participant):
