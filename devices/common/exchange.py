@@ -270,7 +270,7 @@ class Exchange(Link):
             case ExchangeEnded():
                 self.failure = str(error)
             case HapticError():
-                self.failure = f"{error}; {self.remedy}."
+                self.failure = f"{str(error).removesuffix('.')}; {self.remedy}."
             case OSError():
                 reason = os.strerror(error.errno) if error.errno else error
                 self.failure = f"the {self.noun} is gone ({reason}); {self.remedy}."
@@ -421,7 +421,7 @@ class ExchangeDriver(ForceDriver):
         try:
             at_rest = exchange.come_to_rest()
         except (HapticError, OSError) as error:
-            reason = str(error)
+            reason = str(error).removesuffix(".")
         finally:
             if exchange.guard is not None and at_rest:
                 exchange.guard.dismiss()

@@ -17,6 +17,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,7 +30,10 @@ START = 180.0
 """Timeout for the start [s], which includes compilation the first time."""
 
 FAREWELL = 5.0
-"""Timeout for the end [s]."""
+"""Timeout for the end, after which the process is killed [s]."""
+
+PROMPT = 0.5
+"""Time for which the end is waited for [s]; the application ends a servo process without ticks after 1 s."""
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PLACES = ("/", "ws://")
@@ -89,8 +93,8 @@ def spawn(module: str, table: Mapping[str, Any], name: str, farewell: float = FA
     # priority, which it could not give up and take again with the permissions of an ordinary user.
     with ThreadPoolExecutor(1) as executor:
         process = executor.submit(start).result()
-    with process, _affinity(ours):
-        assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None and process.stdout is not None
+    with process.stdout, _affinity(ours):
         try:
             ready, _, _ = select.select([process.stdout], [], [], START)
             line = process.stdout.readline().decode().strip() if ready else ""
@@ -102,9 +106,19 @@ def spawn(module: str, table: Mapping[str, Any], name: str, farewell: float = FA
         finally:
             process.stdin.close()
             try:
-                process.wait(farewell)
-            except subprocess.TimeoutExpired:
-                process.kill()
+                process.wait(PROMPT)
+            except subprocess.TimeoutExpired:  # such as a device that waits for the guardian of its driver
+                with contextlib.suppress(RuntimeError):  # no threads at interpreter shutdown
+                    threading.Thread(target=_reap, args=(process, farewell), daemon=True).start()
+
+
+def _reap(process: subprocess.Popen[bytes], farewell: float) -> None:
+    """Wait for the end of the process, which is killed after `farewell` [s]."""
+    try:
+        process.wait(farewell)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 @contextlib.contextmanager

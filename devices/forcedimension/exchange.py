@@ -12,6 +12,12 @@ from devices.forcedimension.library import MOTOR_SATURATED, TIMEGUARD, Sdk, SdkE
 STATUS_PERIOD = 0.01
 """Time between two requests of the status [s]; the forces are off already when it states so."""
 
+BLOCKED = 0.1
+"""Duration of a failed exchange from which calls count as blocked [s].
+
+The end must take less than 1 s, after which the application ends a servo process without ticks.
+"""
+
 _NONE = (0.0, 0.0, 0.0)
 
 
@@ -47,11 +53,11 @@ class DeviceExchange(Exchange):
         self._sdk = sdk
         self.output: OutputDriver | None = None
         self._skipped = self._saturated = 0
-        self._rate, self._read, self._asked = 0.0, 0.0, 0.0
+        self._rate = self._read = self._asked = self._begun = 0.0
 
     def exchange(self, now: float, command: tuple[float, ...]) -> tuple[float, ...]:
         """Send a force, read the position, and check the status if due."""
-        sdk = self._sdk
+        sdk, self._begun = self._sdk, now
         self._saturated += sdk.call("dhdSetForce", *command) == MOTOR_SATURATED
         if self.output is not None:
             self.output.poll()
@@ -97,3 +103,8 @@ class DeviceExchange(Exchange):
         if errors:
             raise errors[0]
         return True
+
+    def fail_safe(self, error: Exception) -> None:
+        """Try to reach the safe output, unless calls block: then only the closing of the driver tries it."""
+        if time.perf_counter() - self._begun < BLOCKED:
+            self.come_to_rest()

@@ -48,12 +48,14 @@ from haptics.jit import compile_callback
 PATIENCE = 0.25
 """Timeout of a request to the servo loop [s]."""
 
-CLOSING = 0.75
+CLOSING = 0.5
 """Timeout of the end of the servo loop and of the release of the device, without forces [s].
 
-It is shorter than the time after which the application ends a servo process without ticks.
+All timeouts at the end are together shorter than the time after which the application ends a servo process without
+ticks, 1 s.
 """
 
+_LAST_PATIENCE = 0.05  # timeout of a request to a servo loop that seems to have stopped [s]
 _START = 5.0  # timeout of the first frame [s]
 _SLICE = 1e-3
 _REST_FRAMES = 2  # number of consecutive frames with a zero force that confirm it
@@ -280,7 +282,7 @@ class TouchLink(Link):
             time.sleep(_SLICE)
         return True
 
-    def request(self, kind: int, argument: int = 0) -> int:
+    def request(self, kind: int, argument: int = 0, patience: float = PATIENCE) -> int:
         """Have the callback perform a request in its next frame, and return the answer.
 
         Raises
@@ -290,7 +292,7 @@ class TouchLink(Link):
         """
         self.record["argument"], self.record["answer"] = argument, 0
         self.record["request"] = kind
-        if not self.wait_for(lambda record: record["request"] == 0):
+        if not self.wait_for(lambda record: record["request"] == 0, patience):
             raise DeviceFault("the maker's servo loop does not run")
         return int(self.record["answer"][0])
 
@@ -367,7 +369,7 @@ class TouchLink(Link):
             If the servo loop does not run.
         """
         rests = self.rest(_RESTS)
-        return self.request(DISABLE) == 0 and rests
+        return self.request(DISABLE, patience=PATIENCE if rests else _LAST_PATIENCE) == 0 and rests
 
     def close(self) -> None:
         """End the frames and release the device.

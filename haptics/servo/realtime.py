@@ -84,6 +84,9 @@ def request_real_time(settings: RealTimeSettings | None = None) -> dict[str, Any
         low_latency = False
     _libc_call("prctl", _PR_SET_TIMERSLACK, 1, 0, 0, 0)
     locked = _libc_call("mlockall", _MCL_CURRENT_AND_FUTURE)
+    gc.collect()  # before the priority is raised, because it takes 50 ms, in which another servo could not run
+    gc.freeze()
+    gc.disable()
     if settings.cpu >= 0:
         os.sched_setaffinity(0, {settings.cpu})
     fifo = False
@@ -98,9 +101,6 @@ def request_real_time(settings: RealTimeSettings | None = None) -> dict[str, Any
         )
     if not fifo:
         raise_precedence()
-    gc.collect()
-    gc.freeze()
-    gc.disable()
     return _granted(settings.priority if fifo else 0, low_latency, locked)
 
 

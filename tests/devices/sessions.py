@@ -182,11 +182,16 @@ def far_end(device, body):
 
 
 def height(rows):
-    """Return the median and the largest distance from the plane as a text."""
-    if "channel_height" not in rows.dtype.names or not undisturbed(rows).any():
+    """Return the median and the largest distance from the plane as a text, while the third axis is held.
+
+    It is free during the safe output, and returns to the plane slowly afterwards.
+    """
+    if "channel_height" not in rows.dtype.names:
         return "-"
-    distance = 1e3 * np.abs(rows["channel_height"][undisturbed(rows)])
-    return f"{np.median(distance):.2f}, {distance.max():.2f} mm"
+    free = np.cumsum((rows["status"] & (UNUSABLE | Status.FADE)) != 0)
+    lately = free > np.concatenate([np.zeros(SETTLING, int), free])[: len(free)]
+    distance = 1e3 * np.abs(rows["channel_height"][undisturbed(rows) & ~lately])
+    return f"{np.median(distance):.2f}, {distance.max():.2f} mm" if len(distance) else "-"
 
 
 LOST_HEAD = ("process", "signal", "zero force after", "cause of the switch-off")

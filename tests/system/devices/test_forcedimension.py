@@ -20,6 +20,7 @@ from haptics.clock import WallClock
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.jit import COMPILED
 from haptics.records import Status
+from haptics.servo.run import FREEZE_TIMEOUT
 from tests.c_types import needs_compiler
 from tests.contract import DeviceContract
 from tests.devices.emulators.far_ends import resting, served
@@ -133,12 +134,16 @@ def test_fault_ends_the_run_with_its_cause_and_no_force(far_end, far, fault):
     far.set(fault)
     with pytest.raises(DeviceFault, match=f"forcedimension: .*{ENDS[fault]}.*; the device switches its forces off"):
         wait_until(lambda: exercise(device, 5e-3, (1.0, 0.5)))
-    far.clear()
+    if fault != "dropout":
+        far.clear()
+    closing = time.monotonic()
     try:
         device.close()
     except DeviceFault as error:  # the library cannot confirm it
-        assert fault == "unplug" and "the force could not be set to 0" in str(error)
+        assert fault in {"unplug", "dropout"} and "the force could not be set to 0" in str(error)
         far.state["watchdog"] = 0.03  # in its place: the one of a device, which these tests do without
+    assert time.monotonic() - closing < FREEZE_TIMEOUT - 0.1, "otherwise the application ends the servo process"
+    far.clear()
     wait_until(lambda: is_safe(far))
     far.state["watchdog"] = 0.0
 

@@ -18,6 +18,7 @@ from haptics.clock import WallClock, instructed_by
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from haptics.records import Status
 from haptics.servo.kernels import AVAILABLE
+from haptics.servo.run import FREEZE_TIMEOUT
 from tests.contract import DeviceContract
 from tests.devices.inverse3.services import exercise, wait_until
 from tests.devices.touch.rigs import body, serving
@@ -41,7 +42,6 @@ def rig():
 @pytest.fixture(autouse=True)
 def known_calibration(monkeypatch):
     monkeypatch.setattr("devices.touch.link._FIRST_FRAMES", 2)
-    monkeypatch.setattr("devices.touch.link.CLOSING", 0.25)  # of a library that hangs
 
 
 @pytest.fixture
@@ -248,11 +248,13 @@ def test_fault_ends_the_run_with_its_cause_and_no_force(rig, far, fault):
         while True:
             exercise(device, 0.01, (1.0, 0.5))
     assert time.monotonic() - began < 0.3
+    closing = time.monotonic()
     if fault in UNCONFIRMED:
         with pytest.raises(DeviceFault, match=r"the force could not be set to 0 \(|does not end its servo loop"):
             device.close()
     else:
         device.close()
+    assert time.monotonic() - closing < FREEZE_TIMEOUT - 0.1, "otherwise the application ends the servo process"
     far.clear()
     entry = far.log()
     off = entry["time"][~entry["applied"].any(axis=1) & (entry["time"] >= began)]
