@@ -15,7 +15,7 @@ from typing import Any
 
 from apps.experiment.forms.forms import CONSENT
 from apps.experiment.journal.folder import MOST_SESSIONS, SessionFolder, task_label
-from apps.experiment.journal.journal import SessionState, read_journal, replay
+from apps.experiment.journal.journal import SessionState, read_journal, replay, require_same
 from apps.experiment.journal.schema import CARRIED, THRESHOLDS, Record, is_number
 from apps.experiment.procedures.settings import Carried
 from apps.experiment.settings import ScheduleSettings
@@ -94,6 +94,19 @@ def day_of(state: SessionState, zone: tzinfo | None) -> date:
         raise RecordingError(f"participant {participant}, session {session}: its day is invalid ({error}).") from error
 
 
+def read_state(place: SessionFolder) -> SessionState:
+    """Return the state of a session.
+
+    Raises
+    ------
+    RecordingError
+        If the journal cannot be read, or belongs to another participant or session.
+    """
+    contents = read_journal(place.journal)
+    require_same(place, contents)
+    return replay(contents.records)
+
+
 def window_of(schedule: ScheduleSettings, session: int, previous: date | None) -> Window:
     """Return the days on which a session may begin, from the day of the previous session."""
     gap = session - 2
@@ -157,7 +170,7 @@ def deviation_of(
     known = sessions_of(out, code, experiment)
     resumed = session in known
     if resumed:
-        own = replay(read_journal(known[session].journal).records)
+        own = read_state(known[session])
         if (day := day_of(own, schedule.zone)) > today:
             return None, _clock(today, f"session {session}", day)
     if session == 1:
@@ -166,7 +179,7 @@ def deviation_of(
     if session - 1 not in known:
         found = Deviation("order", f"session {session - 1} of {code} is not in {out}")
     else:
-        state = replay(read_journal(known[session - 1].journal).records)
+        state = read_state(known[session - 1])
         previous = day_of(state, schedule.zone)
         window = window_of(schedule, session, previous)
         if state.end is None:
@@ -225,7 +238,7 @@ def earlier_thresholds(
     for number, place in sessions_of(out, code, experiment).items():
         if number >= session:
             break
-        state = replay(read_journal(place.journal).records)
+        state = read_state(place)
         for event in state.events:
             if event["name"] == THRESHOLDS:
                 for label, (level, log_sd) in _thresholds(state, event, "log_sd").items():

@@ -18,8 +18,17 @@ from typing import Any
 from apps.experiment.forms.catalogue import base_language
 from apps.experiment.journal.exclusion import ExclusionLog
 from apps.experiment.journal.folder import SessionFolder, sessions_below
-from apps.experiment.journal.journal import SessionState, read_journal, replay
-from apps.experiment.schedule import DEVIATIONS, Window, day_of, refused, scheduled_events, today_in, window_of
+from apps.experiment.journal.journal import SessionState
+from apps.experiment.schedule import (
+    DEVIATIONS,
+    Window,
+    day_of,
+    read_state,
+    refused,
+    scheduled_events,
+    today_in,
+    window_of,
+)
 from apps.experiment.settings import ScheduleSettings
 from apps.shared.html import document
 from haptics.errors import ConfigurationError, HapticError, RecordingError
@@ -161,7 +170,7 @@ def _places(out: Path) -> list[SessionFolder]:
 def _state_of(place: SessionFolder) -> SessionState | str:
     """Return the state of a session, or the error if its journal cannot be read."""
     try:
-        return replay(read_journal(place.journal).records)
+        return read_state(place)
     except HapticError as error:
         return str(error)
 

@@ -22,7 +22,7 @@ from apps.experiment.design import Design, design_of, read_design
 from apps.experiment.journal.blinding import make_codes, seal_codes
 from apps.experiment.journal.exclusion import ExclusionLog
 from apps.experiment.journal.folder import SessionFolder, has_slot, reserve_slot, transfer_slot
-from apps.experiment.journal.journal import Journal, parsed, read_journal, replay
+from apps.experiment.journal.journal import Journal, parsed, replay
 from apps.experiment.journal.schema import CARRIED, GROUP
 from apps.experiment.journal.tables import write_table
 from apps.experiment.observers import make_observer
@@ -32,6 +32,7 @@ from apps.experiment.schedule import (
     carried_thresholds,
     day_of,
     earlier_thresholds,
+    read_state,
     require_due,
     sessions_of,
     today_in,
@@ -354,7 +355,7 @@ def _scheduled(design: Design, request: Request, place: SessionFolder) -> dict[s
     today = request.date or today_in(schedule.zone)
     previous = sessions_of(request.out, request.code, name).get(request.session - 1)
     if request.simulated and request.date is None and previous is not None:
-        day = day_of(replay(read_journal(previous.journal).records), schedule.zone)
+        day = day_of(read_state(previous), schedule.zone)
         today = window_of(schedule, request.session, day).first or today
     return require_due(schedule, place, request.out, name, today, request.outside)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
 import shutil
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
@@ -193,6 +194,42 @@ def test_day_of_a_journal_from_before_the_schedule_is_that_of_its_last_record(tm
             day_of(state, UTC)
 
 
+def begin_twice(file, out, barrier, results):
+    """Begin the second session of a participant at the same time as other stations."""
+    design = read_design(file)
+    barrier.wait(60.0)
+    try:
+        hold(design, out, 2, 3)
+        results.put("begun")
+    except ConfigurationError as error:
+        results.put(str(error))
+
+
+def test_stations_cannot_begin_the_same_session(design, out):
+    hold(design, out, 1, 0)
+    context = multiprocessing.get_context("fork")
+    barrier, results = context.Barrier(3), context.Queue()
+    stations = [context.Process(target=begin_twice, args=(design.path, out, barrier, results)) for _ in range(3)]
+    for process in stations:
+        process.start()
+    found = [results.get(timeout=60.0) for _ in stations]
+    for process in stations:
+        process.join()
+    assert found.count("begun") == 1 and sum("sub-P01/ses-02" in text for text in found) == 2
+    assert len(scheduled_events(replay(read_journal(next(out.glob("sub-P01/ses-02/*.jsonl"))).records))) == 1
+
+
+@pytest.mark.parametrize("table", ["x", {"sessions": "3"}, {"sessions": 10**9}, {"sessions": 2, "later": 1}])
+def test_status_ignores_an_invalid_schedule_in_a_journal(design, out, table):
+    journal = hold(design, out, 1, 0).place.journal
+    header, *rest = journal.read_text().splitlines(keepends=True)
+    record = json.loads(header)
+    record["design"] |= {"schedule": table, "experiment": {"title": "<script>", "language": 3}}
+    journal.write_text("".join([json.dumps(record) + "\n", *rest]))
+    (found,) = read_status(out, MONDAY)
+    assert found.participants[0].state == "finished" and "<script>" not in as_page([found])
+
+
 # --- resumption ---
 
 
@@ -253,6 +290,8 @@ def study(design, out):
     place = hold(design, out, 1, 0, "far").place
     place.journal.write_text(place.journal.read_text().replace('"date": "2026-03-02"', '"date": "9999-12-31"'))
     hold(design, out, 2, 5, "ended", outside="<b>")
+    moved = hold(design, out, 1, 0, "moved").place.journal
+    moved.write_text(moved.read_text().replace('"participant": "moved"', '"participant": "due"'))
     hold(design, out, 1, 0, "gone")
     ExclusionLog(out).exclude("gone", "<b>ill")
     return out
@@ -271,9 +310,10 @@ def test_status_shows_who_is_due(study):
         "done": ("finished", None),
         "gone": ("excluded", None),
         "far": ("unreadable", None),
+        "moved": ("unreadable", None),
         "odd": ("unreadable", None),
     }
-    assert list(states) == "over soon due ended open later done gone far odd".split(), "most urgent first"
+    assert list(states) == "over soon due ended open later done gone far moved odd".split(), "most urgent first"
     text = " ".join(as_text(found).split())
     assert "Due soon 2 of 3 2026-03-06 2026-03-09 0 2026-03-04" in text
     assert "session 1: ended by a person; session 2: run before its window" in text
@@ -286,7 +326,7 @@ def test_page_has_every_word_in_each_language(study, language):
     own, other = (status._WORDS[one] for one in (language, next(one for one in LANGUAGES if one != language)))
     assert f'<html lang="{language}">' in page and f"<h1>{own['title']}</h1>" in page
     assert all(own[state] in page and other[state] not in page for state in STATES if state != "stopped")
-    assert page.count("<tr>") == 7 + 10 and "<b>" not in page
+    assert page.count("<tr>") == 7 + 11 and "<b>" not in page
     assert "ended by a person" not in as_page(read_status(study), "de")
 
 
@@ -361,7 +401,7 @@ def test_status_ignores_folders_that_are_no_sessions(study):
     """Folders that are no sessions are ignored."""
     (study / "sub-P9" / "ses-01").mkdir(parents=True)
     (study / "sub-P9" / "ses-01" / "x_journal.jsonl").write_text("x")
-    assert len(read_status(study)[0].participants) == 10
+    assert len(read_status(study)[0].participants) == 11
 
 
 # --- carry-over ---
