@@ -305,6 +305,10 @@ def describe(result: dict[str, Any]) -> str:
 # --- data of sessions ---
 
 
+def _left_out(count: int) -> str:
+    return f"left out: {count} session{'' if count == 1 else 's'} of excluded participants or training"
+
+
 def export(options: argparse.Namespace) -> Answer:
     """Convert the data of sessions to other formats."""
     from apps.experiment.export import export_data_set
@@ -320,7 +324,7 @@ def export(options: argparse.Namespace) -> Answer:
         "left_out": len(left_out),
     }
     words = f"{len(sessions)} sessions, {trials} rows: {options.out}"
-    words += f"\n{len(left_out)} sessions of excluded participants or training were left out" if left_out else ""
+    words += f"\n{_left_out(len(left_out))}" if left_out else ""
     return Answer(result, words)
 
 
@@ -380,6 +384,8 @@ def describe_report(result: Mapping[str, Any]) -> str:
     group, percent = result["group"], "{percent:g} % correct".format
     count = group["participants"]
     lines = [f"{result['experiment']}: {count} participant{'s' if count != 1 else ''}, report in {result['report']}"]
+    if result["left_out"]:
+        lines.append(f"  {_left_out(len(result['left_out']))}")
     for one in group["conditions"]:
         if one["jnd"] is None:
             lines.append(f"  {one['condition']}: no difference at {percent(**one)} within the levels")
@@ -458,7 +464,7 @@ def archive(options: argparse.Namespace) -> Answer:
     if result["left_out"]:
         words += f"\n{result['left_out']} sessions were left out: publication was not agreed to"
     if result["excluded"]:
-        words += f"\n{result['excluded']} sessions of excluded participants or training were left out"
+        words += f"\n{_left_out(result['excluded'])}"
     return Answer(result, words)
 
 

@@ -90,7 +90,7 @@ def archive(
     with _new_archive(out) as folder:
         export_bids(folder, sessions, {"License": licence, "Authors": list(authors)})
         if left_out:
-            words = f"Not included: {len(left_out)} sessions of excluded participants, or training."
+            words = f"Sessions of excluded participants and training that are not included: {len(left_out)}."
             add_to_readme(folder, [words])
         write_text(folder, "LICENSE", f"These data are published under the licence {name} ({licence}):\n{address}\n")
         known = columns_of(session.state for session in sessions)

@@ -62,7 +62,12 @@ def test_excluded_participant_is_left_out_of_exports_and_report(out, tmp_path):
     assert left_out_words(experiment.left_out) == " Excluded by the experimenter: P01 (device fault)."
     result = archive([out], tmp_path / "archive", licence="CC0-1.0", authors=["A"])
     page = (tmp_path / "archive" / "README.md").read_text(encoding="utf-8")
-    assert result["excluded"] == 1 and "1 sessions of excluded" in page and "P01" not in page and "fault" not in page
+    assert (
+        result["excluded"] == 1
+        and "training that are not included: 1." in page
+        and "P01" not in page
+        and "fault" not in page
+    )
     assert {path: path.read_bytes() for path in out.rglob("*.jsonl")} == kept, "the data are kept"
     ExclusionLog(out).exclude("P02", "x")
     for read in (lambda: export_sessions([out], tmp_path / "none"), lambda: read_experiment([out])):
@@ -313,6 +318,10 @@ def test_commands_exclude_and_replace(tmp_path, capsys):
     capsys.readouterr()
     main(["experiment", "export", str(out), "--to", "csv", "--out", str(tmp_path / "csv"), "--json"])
     assert json.loads(capsys.readouterr().out)["left_out"] == 1
+    main(["experiment", "report", str(out), "--out", str(tmp_path / "report.html")])
+    assert "left out: 1 session of excluded participants or training" in capsys.readouterr().out
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count("Excluded by the experimenter: P1 (asleep).") == 2, "as a warning, and in the methods"
     assert main([*run, "--participants", "2", "--replaces", "P1"]) == 2
     assert main(["experiment", "exclude", str(out), "P1", "--revoke", "--reason", "x"]) == 2
     assert "P1 has been replaced" in capsys.readouterr().err
