@@ -299,6 +299,8 @@ def describe(result: dict[str, Any]) -> str:
             target = report.get("target_percent")
             where = f" at {target:.0f} % correct" if target is not None else ""
             lines.append(f"  {name}: {report['estimate']:.4g}{where}, after {report['trials']} trials")
+    if "next_session" in result:
+        lines.append("session {session} is due {due}".format(**result["next_session"]))
     return "\n".join(lines)
 
 

@@ -256,11 +256,16 @@ def _run(design: Design, journal: Journal, who: Participant, manner: Manner) -> 
             f"{journal.place.table} could not be written ({error}); nothing is lost, every export makes it anew."
         )
     hidden = design.experiment.blind or design.groups.blind
+    following, schedule = who.session + 1, design.schedule
+    window = None
+    if following <= schedule.sessions:
+        window = window_of(schedule, following, day_of(session.state, schedule.zone))
     return {
         "folder": str(journal.place.folder),
         "participant": who.code,
         **({"group": design.group} if design.group and not hidden else {}),
         "session": who.session,
+        **({} if window is None else {"next_session": {"session": following, "due": str(window)}}),
         "trials": session.state.test_trials,
         "repeated": session.state.repeated,
         "journal": str(journal.place.journal),

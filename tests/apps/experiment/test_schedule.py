@@ -13,6 +13,7 @@ import pytest
 
 from apps.cli import main
 from apps.experiment import schedule, status
+from apps.experiment.command import describe
 from apps.experiment.design import read_design
 from apps.experiment.forms.forms import CONSENT
 from apps.experiment.journal.exclusion import ExclusionLog
@@ -364,11 +365,15 @@ def test_simulated_participants_run_all_sessions_on_simulated_days(tmp_path, out
     file.write_text(text.replace("most_trials = 40", "most_trials = 2"), encoding="utf-8")
     run = ("run", file, "--observer", "simulated", "--participants", 2, "--workers", 1, "--out", out, "--json")
     code, printed, _ = command(capsys, *run)
-    assert code == 0 and json.loads(printed)["participant"] == ["sim01", "sim02"] * 3
+    results = json.loads(printed)["sessions"]
+    assert code == 0 and [one["participant"] for one in results] == ["sim01", "sim02"] * 3
+    assert [one.get("next_session", {}).get("session") for one in results] == [2, 2, 3, 3, None, None]
+    first_day = parse_day(results[0]["next_session"]["due"].split()[1])
     code, printed, _ = command(capsys, "status", out, "--json", "--out", tmp_path / "page.html")
     (found,) = json.loads(printed)["experiments"]
     for one in found["participants"]:
         first, second, third = (parse_day(session["day"]) for session in one["sessions"])
+        assert second == first_day and "session 3 is due from" in describe(results[2])
         assert one["state"] == "finished" and (second - first, third - second) == (timedelta(days=1),) * 2
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
