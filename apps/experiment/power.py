@@ -73,6 +73,8 @@ class Arm:
         Fraction of trials without a stimulus, which measure the false alarms in detection and same-different tasks.
     stride : int
         Trials of a session from one trial of a track to the next, which determine the course of a drift.
+    sessions : int
+        Sessions that are analysed, whose answers are fitted together.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Arm:
     spread: float = 0.0
     null: float = 0.0
     stride: int = 1
+    sessions: int = 1
 
 
 @dataclass(frozen=True)
@@ -179,12 +182,15 @@ def _simulate_arm(
     person = copy.copy(typical)
     person.acuity_factor *= arm.factor * math.exp(arm.spread * float(rng.standard_normal()))
     guess = TASKS[arm.task].guess or 0.0
-    procedures = []
-    for track in range(arm.tracks):
-        own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1, track))
-        procedures.append(make_procedure(arm.procedure, guess=guess, seed=own))
+    levels, answers = list[float](), list[Any]()
+    for session in range(arm.sessions):
+        procedures = []
+        for track in range(session * arm.tracks, (session + 1) * arm.tracks):
+            own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1, track))
+            procedures.append(make_procedure(arm.procedure, guess=guess, seed=own))
+        presented, given = _run(procedures, arm, person, rng)
+        levels, answers = levels + presented, answers + given
     truth = person.truth(arm.axis, arm.reference)
-    levels, answers = _run(procedures, arm, person, rng)
     if arm.task == "adjustment":
         # With n degrees of freedom, the log of the sample variance is biased by psi(n/2) - ln(n/2), about -1/n.
         spread, freedom = (stdev(answers), len(answers) - 1) if len(answers) > 1 else (0.0, 1)
@@ -347,7 +353,8 @@ def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, A
         share = null if task in SIGNAL else 0.0
         interleaved = design.conditions if design.trials.interleave else (condition,)
         stride = sum(one.tracks for one in interleaved)
-        arms.append(Arm(condition.name, task, axis, reference, condition.tracks, procedure, null=share, stride=stride))
+        arm = Arm(condition.name, task, axis, reference, condition.tracks, procedure, null=share, stride=stride)
+        arms.append(replace(arm, sessions=_analysed(design)))
     if settings.question != "precision":
         first, second = (typical.acuity(arm.axis).increment(arm.reference) / (arm.reference or 1.0) for arm in arms)
         spread = math.sqrt(math.log1p(settings.ratio_spread**2))
@@ -359,6 +366,11 @@ def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, A
             replace(arm, name=f"{group}: {arm.name}") for arm, group in zip(arms, design.groups.names[:2], strict=True)
         ]
     return Study(tuple(arms), table, settings.shape, settings.proportion, settings.seed, shares)
+
+
+def _analysed(design: Design) -> int:
+    """Return the number of sessions of a participant that are analysed."""
+    return max(design.schedule.sessions - len(design.schedule.training), 1)
 
 
 def _conditions(design: Design, settings: PowerSettings) -> list[ConditionSettings]:
@@ -462,7 +474,7 @@ def outcome(
         "truth": math.exp(float(truth[known].mean())),
         "left_out": int(np.sum(~known)),
         "trials": trials,
-        "minutes": minutes(design, trials, reaction_time),
+        "minutes": minutes(design, {name: n / _analysed(design) for name, n in trials.items()}, reaction_time),
         "power": [vars(row) for row in rows],
         "enough": enough(rows, settings.wanted),
     }

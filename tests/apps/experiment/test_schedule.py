@@ -19,6 +19,7 @@ from apps.experiment.forms.forms import CONSENT
 from apps.experiment.journal.exclusion import ExclusionLog
 from apps.experiment.journal.folder import SessionFolder
 from apps.experiment.journal.journal import Journal, read_journal, replay
+from apps.experiment.power import make_study, outcome, simulate_people
 from apps.experiment.preregister import as_markdown, preregistration
 from apps.experiment.procedures.methods import make_procedure, trial_seed
 from apps.experiment.procedures.settings import Carried
@@ -36,7 +37,7 @@ from apps.experiment.schedule import (
 )
 from apps.experiment.session import running
 from apps.experiment.session.running import Request, begin, resume_session, run_session
-from apps.experiment.settings import AnalysisSettings, ScheduleSettings
+from apps.experiment.settings import AnalysisSettings, PowerSettings, ScheduleSettings
 from apps.experiment.status import LANGUAGES, STATES, as_page, as_text, read_status
 from haptics.errors import ConfigurationError, RecordingError
 from tests.apps.experiment.designs import WEBER, changed
@@ -50,6 +51,12 @@ maximum_days = [5, 10]
 time_zone = "UTC"
 
 """
+
+CARRYING = SCHEDULE + "carry_over = true\n\n"
+STAIRCASE = 'kind = "staircase"\nstart = 0.5'
+QUEST = WEBER.replace("reversals = 20\nmost_trials = 4", "trials = 6\nleast_trials = 6").replace(
+    "{ most_trials = 3 }", "{}"
+)
 
 MONDAY = date(2026, 3, 2)
 
@@ -112,6 +119,20 @@ def test_one_number_of_days_applies_to_every_session():
 def test_preregistration_states_the_schedule(design):
     page = as_markdown(preregistration(design, None, None))
     assert "- Sessions of each participant: 3; days after the previous one: at least 2, 1, at most 5, 10" in page
+
+
+def test_power_counts_the_sessions_that_are_analysed(tmp_path):
+    """Two analysed sessions have twice the trials; the minutes are those of one session."""
+    found = {}
+    for sessions in ("", "[schedule]\nsessions = 3\ntraining = [1]\n\n"):
+        design = read_design(
+            changed(tmp_path, "[catch]", f"{sessions}[catch]", QUEST.replace(STAIRCASE, 'kind = "quest+"'))
+        )
+        settings = PowerSettings(question="precision", participants=[4, 8], people=20)
+        study = make_study(design, settings, {})
+        found[bool(sessions)] = outcome(design, study, settings, simulate_people(study, 0, 20), 1.0)
+    assert found[True]["trials"]["1 N"] == 2 * found[False]["trials"]["1 N"]
+    assert found[True]["minutes"] == pytest.approx(found[False]["minutes"])
 
 
 # --- windows ---
@@ -410,13 +431,6 @@ def test_status_ignores_folders_that_are_no_sessions(study):
 
 
 # --- carry-over ---
-
-
-CARRYING = SCHEDULE + "carry_over = true\n\n"
-STAIRCASE = 'kind = "staircase"\nstart = 0.5'
-QUEST = WEBER.replace("reversals = 20\nmost_trials = 4", "trials = 6\nleast_trials = 6").replace(
-    "{ most_trials = 3 }", "{}"
-)
 
 
 def carrying(folder, text=WEBER, old="", new=""):
