@@ -53,7 +53,9 @@ def run_device(options: argparse.Namespace) -> Answer:
         raise ConfigurationError(f"--rate = {options.rate!r}: must be a number of Hz from 10 to 10000.")
     mover, tables = mover_for(options, TABLE, choices="the device, for instance virtual-joystick")
     mover = replace(mover, rate=options.rate)
-    settings, spec, out = build(Autotune, tables.get(TABLE, {}), TABLE), mover.spec, options.out
+    spec, out = mover.spec, options.out
+    usual = min(Autotune().force, spec.max_force)  # a device cannot render more friction
+    settings = build(Autotune, {"force": usual, **tables.get(TABLE, {})}, TABLE)
     tuned = carry_out(options, mover, Tuning(settings))
     tables = tables_of(tuned, settings, options.rate, provenance(_TUNING, [tuned.source], ""))
     write_atomically(out, format_toml(tables))

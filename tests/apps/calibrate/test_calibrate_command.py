@@ -14,6 +14,7 @@ import pytest
 
 from apps.calibrate.joystick import TerminalInput, TerminalPerson
 from apps.calibrate.options import carry_out, orderly_end
+from apps.cli import main
 from calibration.coupled import COUPLINGS
 from calibration.joystick.person import GATES, MIDDLE
 from calibration.parameters import read_parameter_file
@@ -366,3 +367,16 @@ def test_closed_terminal_is_refused(pipe):
     os.close(pipe[1])
     with pytest.raises(ConfigurationError, match="run it in a terminal"):
         person.release_handle(look)
+
+
+@pytest.mark.parametrize(("given", "force"), [([], 2.9), (["--set=autotune.force=1"], 1.0)])
+def test_device_is_tuned_for_a_friction_that_it_can_render(monkeypatch, tmp_path, given, force):
+    tuned = []
+
+    def refuse(options, mover, tuning):
+        tuned.append(tuning.settings.force)
+        raise ConfigurationError("nothing moves here")
+
+    monkeypatch.setattr("apps.calibrate.device.carry_out", refuse)
+    assert main(["calibrate", "device", "--device=touch", f"--out={tmp_path / 'touch.toml'}", *given]) == 2
+    assert tuned == [force]
