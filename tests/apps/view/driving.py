@@ -85,6 +85,8 @@ def turn_wheel(widget, steps, share=(0.6, 0.5)):
 
 def cut_texts(window):
     """Return the texts of visible labels and buttons that are cut or outside the window."""
+    # The window's own timer may have changed a text at the end of the last processing of events.
+    QtCore.QCoreApplication.sendPostedEvents(None, QtCore.QEvent.Type.LayoutRequest)
     found = []
     for widget in window.findChildren(QtWidgets.QWidget):
         if not isinstance(widget, QtWidgets.QLabel | QtWidgets.QAbstractButton) or not widget.isVisible():
