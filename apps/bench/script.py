@@ -1,7 +1,7 @@
 """Benchmark ``script``: the servo while a script controls it, blocks, computes, is stopped, fails, or is killed.
 
 Slices of a session without a script (``haptics run``) alternate with slices of the same session opened by a script,
-each in processes of its own. All figures come from the recordings. The ratio of a round compares its slices, and the
+each in separate processes. All figures come from the recordings. The ratio of a round compares its slices, and the
 result is the median of these ratios. Two further measurements follow: the time from the end of a script to the safe
 output of the device, and the time from a call of `configure` to the first tick with the change, for random changes of
 law, element, model and scene, whose recording is replayed.
@@ -112,9 +112,7 @@ class _Bench:
                 os.kill(process.pid, signal.SIGSTOP)
                 time.sleep(0.8 * self._length)
                 os.kill(process.pid, signal.SIGCONT)
-            while process.poll() is None:
-                self._stop.check()
-                time.sleep(0.05)
+            self._await_end(process)
         recording = self._recording()
         lateness = servo.whole_lateness(recording.rows, 1.0 / recording.metadata["rate_hz"])
         certificate = recording.metadata["certificate"]
@@ -128,7 +126,7 @@ class _Bench:
                 time.sleep(_BEFORE_END)
                 at = time.monotonic_ns()
                 process.kill()
-            process.wait(_PATIENCE)
+            self._await_end(process)
         end = self._recording().events[-1]
         return 1e-9 * float(end["safe_output_monotonic_ns"] - at)
 
@@ -136,7 +134,7 @@ class _Bench:
         """Change the settings at random; return the delays until they hold, and the mismatches of the replay."""
         with self._session("changes", str(count)) as process:
             calls = json.loads(self._line(process))
-            process.wait(_PATIENCE)
+            self._await_end(process)
         recording = self._recording()
         rows = recording.rows
         begin = 1e-9 * float(recording.metadata[ORIGIN]) + rows["time"] + rows["period_error"]
@@ -177,12 +175,17 @@ class _Bench:
             finally:
                 process.kill()
 
+    def _await_end(self, process: subprocess.Popen[str]) -> None:
+        while process.poll() is None:
+            self._stop.check()
+            time.sleep(0.05)
+
     def _line(self, process: subprocess.Popen[str]) -> str:
         assert process.stdout is not None
         line = process.stdout.readline()
         if not line:
-            words = self._errors.read_text().strip().splitlines()[-1:]
-            raise CannotMeasure(f"bench script: the script failed: {''.join(words) or 'it ended without a message'}")
+            said = self._errors.read_text().strip() or "it ended without a message"
+            raise CannotMeasure(f"bench script: the script failed: {said.splitlines()[-1]}")
         return line
 
     def _recording(self) -> Recording:
