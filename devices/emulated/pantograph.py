@@ -16,13 +16,16 @@ from devices.pantograph.device import Pantograph, PantographSettings
 from haptics.errors import ConfigurationError
 from haptics.settings import documented
 
+_REACTION = 10
+"""Number of readings after homing for which the emulated operator still holds the arms."""
+
 
 @documented
 @dataclass(frozen=True)
 class EmulatedPantographSettings(EmulationSettings, PantographSettings):
     """Settings of an emulated pantograph: settings of the driver and `EmulationSettings`.
 
-    ``mass`` and ``damping`` describe the emulated handle.
+    ``mass`` and ``damping`` describe the emulated handle. The emulated operator holds the arms until they are homed.
     """
 
     NOUN: ClassVar[str] = "pantograph"
@@ -45,5 +48,5 @@ class EmulatedPantograph(Pantograph):
     def _far_end(self, resources: contextlib.ExitStack) -> str:
         own = self.settings
         table = {name: getattr(own, name) for name in ("mechanism", "hand", "seed", "mass", "damping")}
-        table["faults"] = list(own.wire_faults)
+        table |= {"held": own.home_readings + _REACTION, "faults": list(own.wire_faults)}
         return resources.enter_context(child.spawn("devices.emulators.hapi", table, "board"))

@@ -39,11 +39,11 @@ from devices.emulators.sensor import PseudoTerminal
 from devices.emulators.wire_faults import HAPI_FAULTS, WireFaults
 from haptics.device import Vector
 
-HOLD = 0.35
-"""Time for which the operator holds the arms at home after the set-up [s]."""
+HELD = 110
+"""Number of readings after the set-up for which the operator holds the arms at home, by default."""
 
 CARRY = 0.25
-"""Time in which the handle is moved to the start position of the hand [s]."""
+"""Time in which the handle is moved to the start position of the hand, by default [s]."""
 
 TORQUE_LIMIT = 0.123
 """Maximum torque [N m]."""
@@ -105,7 +105,8 @@ class Arms(SimulatedHandle):
     """Two arms, a handle, and its operator or hand.
 
     Initially the operator holds the arms at their home pose. After the first set-up of the board, the operator holds on
-    for a moment, moves the handle to the start position of the hand, and releases it.
+    for a number of readings, however long a busy host takes for them, moves the handle to the start position of the
+    hand, and releases it.
 
     Parameters
     ----------
@@ -113,12 +114,25 @@ class Arms(SimulatedHandle):
         Geometry of the arms.
     hand : mapping or None
         Table ``hand`` of a virtual joystick.
+    held : int
+        Number of readings after the set-up for which the operator holds the arms at home.
+    carry : float
+        Time in which the operator then moves the handle to the start position of the hand [s].
     settings
         ``seed`` of the hand's random numbers, ``mass`` [kg] and ``damping`` [N s/m] of the handle.
     """
 
-    def __init__(self, profile: Profile, hand: Mapping[str, Any] | None, **settings: Any) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        hand: Mapping[str, Any] | None,
+        *,
+        held: int = HELD,
+        carry: float = CARRY,
+        **settings: Any,
+    ) -> None:
         self.profile = profile
+        self._held, self._carry = held, carry
         width, height = profile.room
         super().__init__(_SUBSTEP, hand, half_width=width, half_height=height, substep=_SUBSTEP, **settings)
         self.go_home()
@@ -126,16 +140,24 @@ class Arms(SimulatedHandle):
     def go_home(self) -> None:
         """Return the arms to the home pose, held by the operator."""
         self.restart()
+        self._left: int | None = None
         self._released: float | None = None
 
-    def release(self, now: float) -> None:
-        """Notify the operator at `now` [s] that the board is set up."""
-        if self._released is None:
-            self._released = now + HOLD
+    def set_up(self) -> None:
+        """Count readings from now on, unless an earlier set-up has begun that."""
+        if self._left is None:
+            self._left = self._held
+
+    def count_reading(self, now: float) -> None:
+        """Count a reading of the angles at `now` [s]; after the last one the operator begins to move the handle."""
+        if self._left is not None and self._released is None:
+            self._left -= 1
+            if self._left <= 0:
+                self._released = now
 
     def since_let_go(self, now: float) -> float:
         """Return the time since the operator released the handle at `now` [s]; negative while it is held."""
-        return -math.inf if self._released is None else now - self._released - CARRY
+        return -math.inf if self._released is None else now - self._released - self._carry
 
     def advance(self, now: float, torques: tuple[float, float]) -> None:
         """Advance to the time `now` [s] with `torques` of the left and the right motor [N m]."""
@@ -162,7 +184,7 @@ class Arms(SimulatedHandle):
         left, right = self.profile.home
         if self._released is None or now <= self._released:
             return left, right
-        u = min((now - self._released) / CARRY, 1.0)
+        u = min((now - self._released) / self._carry, 1.0)
         part = u * u * (3.0 - 2.0 * u)
         angles = []
         for radians, home in zip(self._reach(), (left, right), strict=True):
@@ -255,7 +277,7 @@ class Firmware:
                 ports = [port for port in range(2) if message[3 + motors] >> port & 1]
                 numbers = struct.iter_unpack("<2f", message[len(message) - 8 * len(ports) :])
                 self._encoders = [(*pair, self._counts(port, now)) for port, pair in zip(ports, numbers, strict=True)]
-                self.arms.release(now)
+                self.arms.set_up()
             elif message[0] == 2 and len(message) == 10:
                 by_port = []
                 for torque in struct.unpack("<2f", message[2:]):
@@ -270,6 +292,7 @@ class Firmware:
                     for port, (angle, counts, origin) in enumerate(self._encoders)
                 ]
                 out += bytes((message[1],)) + struct.pack(f"<{len(angles)}f", *angles)
+                self.arms.count_reading(now)
         return out
 
     def _length(self) -> int:
@@ -309,6 +332,8 @@ class HapiBoard(PseudoTerminal, BlockingDevice):
         A key of `PROFILES`.
     hand : mapping, optional
         Table ``hand`` of a virtual joystick.
+    held, carry
+        Behaviour of the operator, see `Arms`.
     seed : int
         Seed of the hand's random numbers.
     mass, damping : float
@@ -336,6 +361,8 @@ class HapiBoard(PseudoTerminal, BlockingDevice):
         mechanism: str = "gen-1",
         hand: Mapping[str, Any] | None = None,
         *,
+        held: int = HELD,
+        carry: float = CARRY,
         seed: int = 0,
         mass: float = 0.1,
         damping: float = 0.5,
@@ -343,7 +370,8 @@ class HapiBoard(PseudoTerminal, BlockingDevice):
     ) -> None:
         super().__init__()
         self.faults = WireFaults(HAPI_FAULTS, faults)
-        self.firmware = Firmware(Arms(PROFILES[mechanism], hand, seed=seed, mass=mass, damping=damping))
+        arms = Arms(PROFILES[mechanism], hand, held=held, carry=carry, seed=seed, mass=mass, damping=damping)
+        self.firmware = Firmware(arms)
         self._away = True
         self.lose_request_byte: int | None = None
         self.lose_reply_byte: int | None = None

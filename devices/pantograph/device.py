@@ -60,6 +60,11 @@ class PantographSettings(ExchangeSettings):
         return self.at_home
 
     @property
+    def home_readings(self) -> int:
+        """Number of readings of the angles while the arms are monitored at home."""
+        return max(round(self.hold / _SAMPLE_PAUSE), 1)
+
+    @property
     def identity(self) -> str:
         """Identity of the board for messages."""
         return self.port or "the only board"
@@ -162,7 +167,7 @@ class Pantograph(ExchangeDriver):
             return board.transfer((0.0, 0.0))
 
         board.resynchronise()
-        for _ in range(max(round(own.hold / _SAMPLE_PAUSE), 1)):
+        for _ in range(own.home_readings):
             if max(abs(angle - home) for angle, home in zip(angles(), mechanism.home, strict=True)) > STILL:
                 raise DeviceOpenError(
                     f"{self.name}: the arms moved while they were being homed. Hold them still at the home pose "

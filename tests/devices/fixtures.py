@@ -3,15 +3,13 @@
 import pytest
 
 from devices.emulated.joystick import EmulatedPidJoystick
-from devices.emulators import hapi
-from devices.emulators.hapi import HapiBoard
 from devices.emulators.inverse3 import InverseServer
 from haptics import Coulomb, MasslessImpedance, Servo
 from haptics.trace import Trace
 from tests.devices.arm import odrive_rig
 from tests.devices.inverse3.services import emulated
 from tests.devices.joystick.doubles import STILL, make
-from tests.devices.pantograph.boards import Attentive, holding
+from tests.devices.pantograph.boards import holding, new_board
 from tests.devices.stepped_time import SteppedTime
 
 
@@ -50,15 +48,8 @@ def server():
 
 
 @pytest.fixture
-def quick_operator(monkeypatch):
-    monkeypatch.setattr(hapi, "Arms", Attentive)
-    monkeypatch.setattr(hapi, "HOLD", 0.0)
-    monkeypatch.setattr(hapi, "CARRY", 0.04)
-
-
-@pytest.fixture
-def board(quick_operator):
-    with HapiBoard(hand=holding([0.0, 0.0])) as board:
+def board():
+    with new_board(hand=holding([0.0, 0.0])) as board:
         yield board
 
 

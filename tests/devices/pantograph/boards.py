@@ -1,4 +1,4 @@
-"""Emulated boards, whose operator loses no time, and the driver at one of them."""
+"""Emulated boards with a quick operator, and the driver at one of them."""
 
 import contextlib
 import time
@@ -9,7 +9,7 @@ import devices
 from devices.common import driver as drivers
 from devices.common import exchange
 from devices.emulators import hapi
-from devices.emulators.hapi import Arms
+from devices.emulators.hapi import HapiBoard
 from devices.pantograph import board as boards
 from tests.devices.inverse3.services import LONG, holding, wait_until  # noqa: F401
 
@@ -19,27 +19,12 @@ STEPPED = hapi, drivers, exchange, boards
 
 PATIENT = {"watchdog": 1.0, "reply_timeout": 0.5}
 
-# A driver with these settings has looked at the arms so often when it has seen them at home for long enough.
-LOOKS = 28
+# Readings in which a driver with the settings `QUICK` has seen the arms at home for long enough.
+HELD = 27
 
 
-class Attentive(Arms):
-    """Arms whose operator releases them once the driver has seen enough."""
-
-    def go_home(self):
-        super().go_home()
-        self._looks = None
-
-    def release(self, now):
-        if self._looks is None:
-            self._looks = 0
-
-    def angles(self, now):
-        if self._looks is not None:
-            self._looks += 1
-            if self._looks == 2 * LOOKS:  # for every look there are two angles
-                super().release(now)
-        return super().angles(now)
+def new_board(mechanism="gen-1", *, held=HELD, **settings):
+    return HapiBoard(mechanism, held=held, carry=0.04, **settings)
 
 
 def wait_for_sample(device, now):

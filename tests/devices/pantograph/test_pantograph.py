@@ -5,6 +5,7 @@ import os
 import re
 import stat
 import struct
+from contextlib import ExitStack, nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,10 +18,12 @@ from devices.common import bus
 from devices.common.kernels import estimate_velocity
 from devices.common.settings import VelocitySettings
 from devices.common.velocity import fill_velocity, prepare_velocity
+from devices.emulated import pantograph as emulated
 from devices.emulators.hapi import PROFILES, TORQUE_LIMIT, Arms, Firmware
 from devices.pantograph import board as boards
+from devices.pantograph import device as drivers
 from devices.pantograph import guardian
-from devices.pantograph.board import WireError, move_message, parse_reply, setup_message
+from devices.pantograph.board import Board, WireError, move_message, parse_reply, setup_message
 from devices.pantograph.kernels import PANTOGRAPH, drive_motors, fill_mechanism, place_handle
 from devices.pantograph.mechanisms import CLEARANCE, MAX_TORQUE, MECHANISMS
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
@@ -133,7 +136,7 @@ class Wire:
     """A port for the functions of the guardian, connected to firmware in memory."""
 
     def __init__(self, firmware, monkeypatch):
-        self.firmware, self.time, self.pending = firmware, 0.0, b""
+        self.firmware, self.time, self.pending, self.lateness = firmware, 0.0, b"", 1.0
         monkeypatch.setattr(guardian, "write_all", self.write)
         monkeypatch.setattr(guardian, "read_up_to", self.read)
         monkeypatch.setattr(guardian.termios, "tcflush", self.flush)
@@ -150,7 +153,7 @@ class Wire:
         self.pending = b""
 
     def sleep(self, duration):
-        self.time += duration
+        self.time += self.lateness * duration
 
 
 @pytest.fixture
@@ -198,6 +201,25 @@ def test_board_comes_to_rest_after_arbitrary_bytes(garbage):
 def test_unresponsive_board_is_not_confirmed_at_rest(memory_wire):
     memory_wire(SimpleNamespace(receive=lambda data, now: b""))
     assert not guardian.come_to_rest(0, ZERO, SETUP)
+
+
+# --- homing -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lateness", [1.0, 50.0])
+@pytest.mark.parametrize("hold", [0.05, 0.2, 1.0])
+def test_emulated_operator_holds_the_arms_until_a_late_driver_has_homed_them(hold, lateness, memory_wire, monkeypatch):
+    tables = []
+    monkeypatch.setattr(emulated.child, "spawn", lambda module, table, name: tables.append(table) or nullcontext(""))
+    device = devices.create_device("pantograph", {"emulated": True, "hold": hold, "homing_timeout": 600.0})
+    device._far_end(ExitStack())
+    (table,) = tables
+    firmware = Firmware(Arms(PROFILES["gen-1"], NO_HAND, held=table["held"], mass=0.1, damping=0.5))
+    wire = memory_wire(firmware)
+    wire.lateness = lateness
+    monkeypatch.setattr(drivers, "pause", wire.sleep)
+    device._home(Board(0, device._mechanism, device.settings, 0))
+    assert MECHANISMS["gen-1"].contains(firmware.arms.angles(wire.time))
 
 
 # --- ports ------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import devices
-from devices.emulators.hapi import HapiBoard
 from devices.pantograph import board as boards
 from devices.pantograph import guardian
 from devices.pantograph.board import Board, WireError, open_port
@@ -26,12 +25,13 @@ from tests.devices.pantograph.boards import (
     driver,
     exercise,
     holding,
+    new_board,
     wait_for_sample,
     wait_until,
 )
 from tests.devices.stepped_time import SteppedClock, SteppedTime
 
-pytestmark = [pytest.mark.wall_clock, pytest.mark.usefixtures("quick_operator")]
+pytestmark = pytest.mark.wall_clock
 
 
 class TestPantograph(DeviceContract):
@@ -78,7 +78,7 @@ def render(element, duration, hand, **handle):
     own = SteppedTime()
     clock = SteppedClock(element.period, own, lambda: None)
     positions, commands = [], []
-    with own.seen_by(STEPPED), HapiBoard(hand=hand, **handle) as board:
+    with own.seen_by(STEPPED), new_board(hand=hand, **handle) as board:
         device = driver(board, clock, **PATIENT)
         with device, own.by_hand():
             device._opened()._keep_alive = 1.0  # only commands wake it from here on
@@ -143,8 +143,7 @@ def test_arms_that_move_during_homing_are_refused(board):
 
 
 def test_handle_outside_the_workspace_times_out():
-    with HapiBoard("2diy", hand=holding([0.0, 0.0])) as board:
-        board.firmware.arms.release = lambda now: None  # the operator keeps holding
+    with new_board("2diy", hand=holding([0.0, 0.0]), held=1_000_000) as board:
         with pytest.raises(DeviceOpenError, match=r"not brought into the workspace within 0\.2 s"):
             driver(board, mechanism="2diy", homing_timeout=0.2).open()
 
@@ -159,14 +158,14 @@ def test_silent_port_is_no_board():
 
 @pytest.mark.parametrize("mechanism", ["2diy", "2diy-38mm"])
 def test_other_mechanism_gives_position_and_force(mechanism):
-    with HapiBoard(mechanism, hand=holding([0.01, 0.0])) as board, driven(board, mechanism=mechanism) as device:
+    with new_board(mechanism, hand=holding([0.01, 0.0])) as board, driven(board, mechanism=mechanism) as device:
         exercise(device, 0.2)
         np.testing.assert_allclose(board.force, (0.2, 0.1), atol=0.01)
         assert np.abs(device.read().position - board.handle).max() < 3.0 * device.spec.position_resolution
 
 
 def test_wrong_mechanism_gives_no_torque():
-    with HapiBoard("2diy", hand=holding([0.0, 0.0])) as board:
+    with new_board("2diy", hand=holding([0.0, 0.0])) as board:
         with pytest.raises((DeviceOpenError, DeviceFault)):
             driver(board, mechanism="2diy-38mm", homing_timeout=0.5).open()
         assert board.firmware.torques == (0.0, 0.0)
@@ -350,7 +349,7 @@ def test_timed_faults_repeat_for_every_host():
     names = ("lost-byte", "lost-reply-byte", "short", "dropout")
     # shorter than the timeout of a reply: each occurs once; longer than the pauses of a busy machine
     faults = [f"{name}@{0.1 + 0.5 * k}+0.15" for k, name in enumerate(names)]
-    with HapiBoard(hand=holding([0.0, 0.0]), faults=faults) as board:
+    with new_board(hand=holding([0.0, 0.0]), faults=faults) as board:
         with driven(board, resyncs=len(names)) as device:
             wait_until(lambda: exercise(device, 0.02) or device._exchange.resyncs == len(names))
             exercise(device, 0.1)

@@ -16,7 +16,6 @@ import devices
 from devices.common import driver as drivers
 from devices.common.plane import APPROACH
 from devices.emulators import inverse3
-from devices.emulators.hapi import HapiBoard
 from devices.inverse3 import exchange
 from devices.pantograph.mechanisms import MECHANISMS
 from haptics import Coulomb, MasslessImpedance, Servo
@@ -439,7 +438,7 @@ def test_pantograph_compiled_run_ends_without_torque(board, trace):
 def test_pantograph_impossible_angles_are_a_fault():
     clock = WallClock(PERIOD)
     still = boards.holding([0.0, 0.0])
-    with HapiBoard("2diy", hand=still) as board, boards.driven(board, clock, mechanism="2diy") as device:
+    with boards.new_board("2diy", hand=still) as board, boards.driven(board, clock, mechanism="2diy") as device:
         exchange = device._opened()
         exchange.stop()
         port, good = port_of(device), exchange.samples.read()
