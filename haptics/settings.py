@@ -200,6 +200,8 @@ def _refused(where: str, field: dataclasses.Field[Any], value: Any) -> Configura
     """Return the error for a rejected value."""
     number = "minimum" in field.metadata and isinstance(value, str) and any(mark.isdigit() for mark in value)
     hint = f" {NUMBER_HINT}" if number else ""
+    if _type(field) == "str" and isinstance(value, int | float) and not isinstance(value, bool):
+        hint = f" Write a text of digits in quotation marks: --set '{where}.{field.name}=\"{value}\"'."
     return ConfigurationError(f"{where}.{field.name} = {value!r}: must be {allowed_text(field)}.{hint}")
 
 

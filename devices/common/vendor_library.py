@@ -146,7 +146,7 @@ class VendorLibrary:
                 f"{self.backend}: {self.missing()}. Or do without a device: device.emulated=true."
             )
         if library is None:
-            raise DeviceOpenError(f"{self.backend}: {path} cannot be loaded: {_remedied(reason, str(path))}")
+            raise DeviceOpenError(f"{self.backend}: {path} cannot be loaded: {self._explained(reason, str(path))}")
         missing = [name for name in symbols if not hasattr(library, name)]
         if missing:
             more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
@@ -201,6 +201,16 @@ class VendorLibrary:
                 f"{self.title} for {_named(own)}, or set device.library to the right file."
             )
 
+    def _explained(self, reason: str, path: str) -> str:
+        """Return the reason for which the loader refused the file at `path`, as a sentence with the remedy."""
+        missing = re.match(r"(\S+): cannot open shared object file: No such file", reason)
+        if missing is not None and missing[1] != path:
+            return f"it needs {missing[1]}, which is not installed: install the package that contains it."
+        words = reason.removeprefix(f"{path}: ")
+        if re.search(r"version `\S+' not found", words):
+            return f"this system is too old for it ({words}): install an older version of the {self.title}."
+        return f"{words}: the file may be damaged or incomplete; install the {self.title} again."
+
 
 def _machine(head: bytes) -> tuple[int, int] | None:
     """Return the processor and the number of bits in the head of an ELF file, None if it is not one."""
@@ -218,11 +228,3 @@ def _named(machine: tuple[int, int]) -> str:
 def _version(path: Path) -> list[tuple[int, ...]]:
     """Return a key that sorts names by the numbers in them."""
     return [tuple(int(number) for number in re.findall(r"\d+", path.name)), (len(path.name),)]
-
-
-def _remedied(reason: str, path: str) -> str:
-    """Return the reason of the loader as a sentence with the remedy."""
-    missing = re.match(r"(\S+): cannot open shared object file: No such file", reason)
-    if missing is not None and missing[1] != path:
-        return f"it needs {missing[1]}, which is not installed: install the package that contains it."
-    return f"{reason}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import re
 import time
 import warnings
 from collections.abc import Mapping
@@ -44,7 +45,7 @@ from haptics.clock import Clock, pause, raise_if_cancelled
 from haptics.device import Channel
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
 from haptics.jit import kernel
-from haptics.settings import bounded, choice, documented, flag, string
+from haptics.settings import bounded, choice, documented, flag, string, unrestricted
 
 _OMEGA, _DELTA, _SIGMA, _LAMBDA, _FALCON = "omega", "delta", "sigma", "lambda", "falcon"
 
@@ -111,8 +112,8 @@ class ForceDimensionSettings(PlaneSettings):
     hold_damping: float = bounded(5.0, minimum=0.0, maximum=10.0, unit="N s/m", doc="damper that holds the third axis")
     hold_force: float = bounded(6.0, minimum=0.0, maximum=8.0, unit="N", doc="largest force that holds the third axis")
     library: str = string("", allowed="a path", doc="folder of the Force Dimension SDK, or file of its library libdrd")
-    serial: str = string(
-        "", allowed="a serial number such as 1234", doc="serial number; may be empty if there is only one device"
+    serial: str | int = unrestricted(
+        "", "a serial number such as 1234", doc="serial number; may be empty if there is only one device"
     )
     kind: str = choice(_OMEGA, KINDS, doc="family of the device, which determines its workspace and largest force")
     initialise: bool = flag(False, doc="initialise the device if needed: it moves by itself through its workspace")
@@ -138,7 +139,9 @@ class ForceDimensionSettings(PlaneSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.serial and not (self.serial.isascii() and self.serial.isdecimal()):
+        if type(self.serial) is int:  # as TOML reads a number without quotation marks
+            object.__setattr__(self, "serial", str(self.serial))
+        if self.serial != "" and not re.fullmatch(r"[0-9]+", str(self.serial)):
             raise ConfigurationError(f"device.serial = {self.serial!r}: must be a serial number such as 1234.")
         largest = KINDS[self.kind].max_force
         if self.max_force > largest:
@@ -286,7 +289,7 @@ class ForceDimension(PlaneDriver):
 
     def _open_device(self, library: Any, resources: contextlib.ExitStack) -> Sdk:
         """Open the device with the serial number of the settings, or the only one."""
-        count, wanted = library.dhdGetDeviceCount(), self.settings.serial
+        count, wanted = library.dhdGetDeviceCount(), str(self.settings.serial)
         if count < 0:
             raise DeviceOpenError(f"{NAME}: {failure(library, 'dhdGetDeviceCount')}.")
         found: dict[str, Sdk] = {}
@@ -317,8 +320,8 @@ class ForceDimension(PlaneDriver):
                 return found[chosen[0]]
         if refused is not None and not chosen:
             raise DeviceOpenError(
-                f"{NAME}: no usable device: {refused}: close other programs that use it, and give this user access "
-                "(haptics doctor has the udev rules)."
+                f"{NAME}: no usable device: {refused}: close other programs that use it, and give this user access: "
+                "haptics doctor --udev forcedimension prints the udev rules."
             )
         if len(chosen) > 1:
             raise DeviceOpenError(
@@ -329,8 +332,8 @@ class ForceDimension(PlaneDriver):
                 f"{NAME}: there is no device.serial = {wanted!r}; the library finds {', '.join(found)}."
             )
         raise DeviceNotFoundError(
-            f"{NAME}: the library finds no device: plug it in, switch it on, and give this user access (haptics doctor "
-            "has the udev rules). Or do without one: device.emulated=true."
+            f"{NAME}: the library finds no device: plug it in, switch it on, and give this user access: haptics doctor "
+            "--udev forcedimension prints the udev rules. Or do without one: device.emulated=true."
         )
 
     def _require_kind(self, sdk: Sdk) -> None:

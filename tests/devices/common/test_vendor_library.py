@@ -111,7 +111,27 @@ def test_other_architecture_is_read_from_the_header(tmp_path, head, words):
 def test_damaged_library_gives_the_loaders_reason(sdk):
     file = sdk / "lib" / "release" / "libpuck.so.3"
     file.write_bytes(file.read_bytes()[:500])
-    with pytest.raises(DeviceOpenError, match=f"puck: {file} cannot be loaded: .*"):
+    with pytest.raises(DeviceOpenError, match=f"puck: {file} cannot be loaded: (.*)install the Puck SDK again") as seen:
+        SDK.load(str(sdk), COS)
+    assert str(seen.value).count(str(file)) == 1
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("libusb-1.0.so.0: cannot open shared object file: No such file or directory", "it needs libusb-1.0.so.0, .*"),
+        ("{}: version `GLIBC_9.9' not found (required by {})", "this system is too old for it .*older version of the"),
+        ("{}: undefined symbol: usb_open", "undefined symbol: usb_open: .*install the Puck SDK again"),
+    ],
+)
+def test_reasons_of_the_loader_have_their_remedies(sdk, monkeypatch, reason, words):
+    file = sdk / "lib" / "release" / "libpuck.so.3"
+
+    def refuse(path):
+        raise OSError(reason.format(path, path))
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    with pytest.raises(DeviceOpenError, match=f"puck: {file} cannot be loaded: {words}"):
         SDK.load(str(sdk), COS)
 
 

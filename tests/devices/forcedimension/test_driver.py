@@ -52,6 +52,13 @@ def test_device_is_chosen_by_its_serial_number_and_the_others_are_closed(monkeyp
     assert not sdk.devices[1].opened
 
 
+@pytest.mark.parametrize("serial", [True, 2.5, -1, "12a", " 1"])
+def test_serial_number_may_be_a_number_but_nothing_else(serial):
+    assert create_device("forcedimension", {"serial": 1234}).settings.serial == "1234"
+    with pytest.raises(ConfigurationError, match=r"device\.serial = .*must be a serial number such as 1234"):
+        create_device("forcedimension", {"serial": serial})
+
+
 def test_only_device_needs_no_serial_number(monkeypatch):
     with connected(monkeypatch, FakeSdk(FakeDevice(7))) as (device, exchange):
         assert device.facts["serial"] == 7
