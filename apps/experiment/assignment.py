@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from apps.experiment.journal.folder import (
+    GROUPS,
     MOST_SLOTS,
     JournalFault,
     create_entry,
@@ -110,7 +111,7 @@ class AssignmentLog:
     """
 
     def __init__(self, out: Path, experiment: str) -> None:
-        self.folder = out / "groups" / f"task-{task_label(experiment)}"
+        self.folder = out / GROUPS / f"task-{task_label(experiment)}"
         self.history = History()
         self._of_code: dict[str, Assignment] = {}
 

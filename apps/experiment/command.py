@@ -486,6 +486,7 @@ def erase(options: argparse.Namespace) -> Answer:
         "bytes": found.bytes,
         "copies": [str(one) for one in found.copies],
         "mentions": [str(one) for one in found.mentions],
+        "unsearched": [str(one) for one in found.unsearched],
     }
     words = f"{found.code}: {len(found.sessions)} sessions, {found.files} files, {grouped(found.bytes)} bytes"
     if options.yes:
@@ -493,12 +494,14 @@ def erase(options: argparse.Namespace) -> Answer:
         words += f" erased; recorded in {options.out / RECORD}"
     else:
         words += " would be deleted permanently; nothing has been deleted yet. Add --yes to delete them"
+    copies = "are deleted too" if options.copies else "are kept; add --copies to delete them too"
     for paths, text in (
-        (found.copies, "are deleted too" if options.copies else "are kept; add --copies to delete them too"),
-        (found.mentions, "belong to other participants and are kept"),
+        (found.copies, f"other files and exports that contain the code {copies}"),
+        (found.mentions, "files of other participants or of the experiment contain the word; not deleted"),
+        (found.unsearched, "files could not be searched completely; not deleted, look into them yourself"),
     ):
         if paths:
-            words += f"\n{len(paths)} other files and exports that contain the code {text}:"
+            words += f"\n{len(paths)} {text}:"
             words += "".join(f"\n  {one}" for one in paths[:20])
     return Answer(result, words)
 

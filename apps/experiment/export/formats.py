@@ -15,7 +15,7 @@ from typing import Any
 
 from apps.experiment.export.forms import FORM_COLUMNS, codebook, form_rows
 from apps.experiment.journal.exclusion import TRAINING, LeftOut, require_any, select_included
-from apps.experiment.journal.folder import sessions_below
+from apps.experiment.journal.folder import EXPORT_MANIFEST, sessions_below
 from apps.experiment.journal.journal import read_journal, replay, require_same
 from apps.experiment.journal.tables import Row, Session, columns_of, csv_of, csv_text, text_of, trial_rows
 from haptics.errors import ConfigurationError, HapticError
@@ -246,9 +246,6 @@ def export_psych_ds(folder: Path, sessions: Sequence[Session]) -> None:
 
 # --- folder of an export ----------------------------------------------------------------------------------------------
 
-MANIFEST = ".haptics-export.json"
-"""File with the SHA-256 of all files of an export, by which the next export recognises them."""
-
 _UNBORN = ".haptics-export-"
 
 
@@ -272,7 +269,7 @@ def new_export(out: Path) -> Iterator[Path]:
             yield unborn
             files = {name: digest_of(unborn / name) for name in sorted(_names(unborn))}
             manifest = json.dumps({"haptics": "export", "files": files}, indent=2) + "\n"
-            (unborn / MANIFEST).write_text(manifest, encoding="utf-8")
+            (unborn / EXPORT_MANIFEST).write_text(manifest, encoding="utf-8")
             _require_ours(out)  # writing may have taken minutes
             if os.path.lexists(out):
                 os.rename(out, Path(hidden) / "old")
@@ -301,12 +298,12 @@ def _require_ours(out: Path) -> None:
     if not names and not any(out.iterdir()):
         return
     try:
-        files = dict(json.loads(read_small(out / MANIFEST))["files"])
+        files = dict(json.loads(read_small(out / EXPORT_MANIFEST))["files"])
     except (ValueError, LookupError, TypeError, RecursionError, HapticError) as error:
         raise ConfigurationError(f"--out {out}: holds files that are not of an export; name a new folder.") from error
     for name in names:
         path = out / name
-        if name != MANIFEST and (name not in files or path.is_symlink() or digest_of(path) != files[name]):
+        if name != EXPORT_MANIFEST and (name not in files or path.is_symlink() or digest_of(path) != files[name]):
             raise ConfigurationError(
                 f"--out {out}: {name} was changed or added since the export; nothing was replaced. Move it away, "
                 "or name a new folder."

@@ -15,17 +15,27 @@ import os
 import re
 import secrets
 import shutil
+import tarfile
+import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import IO, Any
+from pathlib import Path, PurePath
+from typing import IO, Any, Self
 
 from apps.experiment.journal.exclusion import EXCLUSIONS
-from apps.experiment.journal.folder import JournalFault, Lock, flush_folder, require_code, rewrite_entry
+from apps.experiment.journal.folder import (
+    EXPORT_MANIFEST,
+    GROUPS,
+    SLOTS,
+    JournalFault,
+    Lock,
+    flush_folder,
+    require_code,
+    rewrite_entry,
+)
 from haptics.errors import ConfigurationError
 from haptics.files import open_nonblocking
 
@@ -33,13 +43,11 @@ RECORD = "erasures.jsonl"
 """Name of the record of erasures."""
 
 _DELETED = ".erasing-"
-_LARGEST_RESERVATION, _LARGEST_RECORD, _LARGEST_UNPACKED = 4096, 64_000_000, 1 << 33
-_OVERLAP = 128  # of two chunks that are searched; longer than a code
-_MANIFEST = ".haptics-export.json"  # of an export (`apps.experiment.export.formats`)
+_LARGEST_RESERVATION, _LARGEST_RECORD = 4096, 64_000_000
+_LARGEST_MANIFEST = 256_000_000
+_PARTICIPANT = re.compile(r"sub-([A-Za-z0-9]{1,32})(?![A-Za-z0-9])")
+_OTHERS, _STRUCTURE, _SETTINGS = "data of others", "reservations", "recordings and settings"
 _TEXTS = frozenset((".jsonl", ".json", ".tsv", ".csv", ".html", ".md", ".txt", ".toml", ".m3u"))
-_UNPACK: dict[str, Callable[[IO[bytes]], Any]] = {
-    ".gz": gzip.open, ".tgz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,7 +70,11 @@ class Erasure:
         Other files below `out` that contain the code, such as reports and archives, and exports as whole folders. They
         are deleted on request.
     mentions : tuple of Path
-        Files of other participants that contain the code, such as a note in a journal. They are never deleted.
+        Files that contain the code as a word but do not belong to the participant: data and reservations of other
+        participants, recordings, experiment files. They are never deleted.
+    unsearched : tuple of Path
+        Files that could not be searched completely: damaged, encrypted, too large, or archives in too many layers. They
+        are never deleted.
     """
 
     code: str
@@ -73,6 +85,7 @@ class Erasure:
     bytes: int
     copies: tuple[Path, ...]
     mentions: tuple[Path, ...]
+    unsearched: tuple[Path, ...]
 
     @property
     def folder(self) -> Path:
@@ -94,23 +107,47 @@ def find_participant(out: Path, code: str) -> Erasure:
     sessions = tuple(sorted(one for one in folder.glob("ses-*") if one.is_dir() and not one.is_symlink()))
     own = list(_files(folder)) if folder.is_dir() else []
     word = re.compile(rb"(?<![A-Za-z0-9])" + code.encode() + rb"(?![A-Za-z0-9])")
-    reservations, copies, mentions = list[Path](), list[Path](), list[Path]()
+    exported = _exported_files(out)
+    reservations, copies, mentions, unsearched = list[Path](), list[Path](), list[Path](), list[Path]()
     for path in _files(out):
         name = path.relative_to(out)
         if folder in path.parents or path == out / RECORD or name.parts[0].startswith(_DELETED):
             continue
-        others = name.parts[0].startswith("sub-") or name.parts[0] == EXCLUSIONS
-        if _reserves(path, code):
+        export = exported.get(path)
+        kind = "" if export else _kind(path, name, code)
+        if kind != _OTHERS and not export and _reserves(path, code):
             reservations.append(path)
-        elif word.search(str(name).encode()) or _contains(path, word, not others or path.suffix in _TEXTS):
-            (mentions if others else copies).append(_export_of(path, out))
+            continue
+        # the path of a reservation contains the experiment's name
+        found: bool | None = bool(word.search((path.name if kind == _STRUCTURE else str(name)).encode()))
+        if not found and (kind in ("", _STRUCTURE) or path.suffix in _TEXTS):
+            found = _Search(word).file(path)
+        if found is None:
+            unsearched.append(path)
+        elif found:
+            (mentions if kind else copies).append(export or path)
     states = [one.get("state") for one in read_record(out) if one.get("participant") == code]
     interrupted = states[-1:] == ["begun"]
     if not folder.is_dir() and not reservations and not interrupted and not (states and copies):
         raise ConfigurationError(f"--out {out}: there are no data of {code}; give the folder that was --out.")
     size = sum(os.lstat(path).st_size for path in (*own, *reservations))
     count = len(own) + len(reservations)
-    return Erasure(code, out, sessions, tuple(reservations), count, size, tuple(dict.fromkeys(copies)), tuple(mentions))
+    others = [tuple(dict.fromkeys(paths)) for paths in (copies, mentions, unsearched)]
+    return Erasure(code, out, sessions, tuple(reservations), count, size, *others)
+
+
+def _kind(path: Path, name: PurePath, code: str) -> str:
+    """Return why a file must not be deleted as a copy, by its place in a folder of all sessions or a copy of one."""
+    for part in reversed(name.parts[:-1]):
+        if found := _PARTICIPANT.match(part):
+            return "" if found[1] == code else _OTHERS
+        if part in (SLOTS, GROUPS, EXCLUSIONS):
+            return _STRUCTURE
+    journals = [_PARTICIPANT.match(one.name) for one in path.parent.glob("*_journal.jsonl")]
+    if any(one is None or one[1] != code for one in journals):
+        return _OTHERS  # a session that was copied without the folder of its participant
+    recorded = any((path.parent / one).is_file() for one in ("recording.json", "ticks.npy", "ticks.npy.part"))
+    return _SETTINGS if recorded or path.suffix == ".toml" else ""
 
 
 def erase(found: Erasure, reason: str = "", *, copies: bool = False) -> dict[str, Any]:
@@ -144,7 +181,7 @@ def erase(found: Erasure, reason: str = "", *, copies: bool = False) -> dict[str
                 flush_folder(path.parent)
         for path in found.copies if copies else ():
             if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
+                _delete_export(path)
             else:
                 path.unlink(missing_ok=True)
             flush_folder(path.parent)
@@ -218,50 +255,204 @@ def _reserves(path: Path, code: str) -> bool:
     return isinstance(found, dict) and found.get("participant") == code and "record" not in found
 
 
-def _export_of(path: Path, out: Path) -> Path:
-    """Return the folder of the export that contains a file, the file itself if it belongs to none."""
-    folders = [one for one in path.parents if out in one.parents and (one / _MANIFEST).is_file()]
-    return folders[-1] if folders else path
+def _exported_files(out: Path) -> dict[Path, Path]:
+    """Return the folder of the export for each file of an export below a folder, by the manifests.
+
+    A file that was added to an export's folder later does not belong to the export.
+    """
+    found = dict[Path, Path]()
+    for manifest in sorted(out.rglob(EXPORT_MANIFEST), key=lambda path: len(path.parts)):
+        if manifest.parent != out:
+            for path in _files_of_export(manifest.parent):
+                found.setdefault(path, manifest.parent)
+    return found
 
 
-def _contains(path: Path, word: re.Pattern[bytes], searched: bool) -> bool:
-    """Return True if a file, or its content if it is compressed, contains a word or cannot be read."""
-    if not searched or path.is_symlink() or not path.is_file():
-        return False
+def _files_of_export(folder: Path) -> list[Path]:
+    """Return the files of an export that its manifest names, and the manifest; none if it is invalid."""
     try:
-        with open(path, "rb", opener=open_nonblocking) as file:
-            unpack = _UNPACK.get(path.suffix)
-            if unpack is not None:
-                with unpack(file) as contents:
-                    return _finds(contents, word)
-            if not zipfile.is_zipfile(file):
-                file.seek(0)
-                return _finds(file, word)
-            with zipfile.ZipFile(file) as archive:
-                for member in archive.infolist():
-                    if word.search(member.filename.encode()):
+        names = json.loads(_read(folder / EXPORT_MANIFEST, _LARGEST_MANIFEST))["files"]
+        names = {*names, EXPORT_MANIFEST}
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return []
+    return [path for path in _files(folder) if path.relative_to(folder).as_posix() in names]
+
+
+def _delete_export(folder: Path) -> None:
+    """Delete the files of an export, its manifest last, and the folders that are empty then."""
+    for path in sorted(_files_of_export(folder), key=lambda path: path.name == EXPORT_MANIFEST):
+        path.unlink(missing_ok=True)
+    for where, _, _ in os.walk(folder, topdown=False):
+        if not os.listdir(where):
+            os.rmdir(where)
+
+
+# --- search -----------------------------------------------------------------------------------------------------------
+
+_DEEPEST = 4
+"""Number of nested archives and compressions in a file that are searched."""
+
+_LARGEST_UNPACKED = 1 << 33
+"""Number of bytes of a file that are searched, with the contents of all archives in it."""
+
+_LARGEST_NESTED = 1 << 28
+"""Largest ZIP archive within an archive that is searched; it is copied to a temporary file."""
+
+_MOST_MEMBERS = 100_000
+"""Number of members of all archives in a file that are searched."""
+
+_CHUNK = 1 << 20
+_OVERLAP = 128  # of two chunks that are searched; longer than a code
+
+_UNPACK: dict[bytes, Callable[[IO[bytes]], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\0": lzma.open,
+}
+"""Function that opens a compressed file, by the first bytes of the file."""
+
+_UNKNOWN = (b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")
+"""First bytes of archives and compressed files that cannot be read: 7z, RAR, Zstandard, LZ4."""
+
+
+class _Unsearched(Exception):
+    """A limit of the search is exceeded, or the format is unknown."""
+
+
+class _Search:
+    """Search for a word in a file, its archives and their archives, within limits of depth, size and count."""
+
+    def __init__(self, word: re.Pattern[bytes]) -> None:
+        self.word = word
+        self._bytes, self._members = _LARGEST_UNPACKED, _MOST_MEMBERS
+
+    def file(self, path: Path) -> bool | None:
+        """Return True if a regular file contains the word, None if it could not be searched completely."""
+        if path.is_symlink() or not path.is_file():
+            return False
+        try:
+            with open(path, "rb", opener=open_nonblocking) as file:
+                return self._in(file, 0)
+        except Exception:  # damaged archives raise errors of many kinds
+            return None
+
+    def _in(self, file: IO[bytes], depth: int) -> bool:
+        """Search a file from its start; only the file on the disk (`depth` 0) must be seekable."""
+        start = _read_fully(file, _CHUNK)
+        if start.startswith(_UNKNOWN):
+            raise _Unsearched
+        unpack = next((one for magic, one in _UNPACK.items() if start.startswith(magic)), None)
+        is_tar = start[257:262] == b"ustar"
+        is_zip = start.startswith((b"PK\3\4", b"PK\5\6"))
+        if depth == 0 and not is_zip and unpack is None and not is_tar:
+            is_zip = zipfile.is_zipfile(file)
+            file.seek(len(start))
+        if unpack is None and not is_zip and not is_tar:
+            return self._text(start, file)
+        if depth >= _DEEPEST:
+            raise _Unsearched
+        whole: IO[bytes] = _Rest(start, file, self._spend)  # type: ignore[assignment]
+        if unpack is not None:
+            with unpack(whole) as contents:
+                return self._in(contents, depth + 1)
+        if is_tar:
+            return self._in_tar(whole, depth)
+        if depth == 0:
+            return self._in_zip(file, depth)
+        with tempfile.SpooledTemporaryFile(max_size=1 << 24) as stream:
+            while data := whole.read(_CHUNK):
+                stream.write(data)
+                if stream.tell() > _LARGEST_NESTED:
+                    raise _Unsearched
+            return self._in_zip(stream, depth)
+
+    def _in_zip(self, file: IO[bytes], depth: int) -> bool:
+        with zipfile.ZipFile(file) as archive:
+            for member in archive.infolist():
+                self._count()
+                if self.word.search(member.filename.encode(errors="replace")):
+                    return True
+                with archive.open(member) as contents:
+                    if self._in(contents, depth + 1):
                         return True
-                    with archive.open(member) as contents:
-                        if _finds(contents, word):
-                            return True
-    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError):
-        return True
-    return False
+        return False
+
+    def _in_tar(self, file: IO[bytes], depth: int) -> bool:
+        with tarfile.open(fileobj=file, mode="r|", tarinfo=_Header) as archive:
+            for member in archive:
+                self._count()
+                names = f"{member.name}\n{member.linkname}".encode(errors="replace")
+                if self.word.search(names):
+                    return True
+                contents = archive.extractfile(member) if member.isreg() else None
+                if contents is not None and self._in(contents, depth + 1):
+                    return True
+            while archive.fileobj is not None and (rest := archive.fileobj.read(_CHUNK)):
+                if rest.strip(b"\0"):  # a damaged header ends the iteration without an error
+                    raise _Unsearched
+        return False
+
+    def _text(self, data: bytes, file: IO[bytes]) -> bool:
+        """Search the first bytes of a file that have been read, and the rest of it."""
+        chunk, data, size = data, b"", 0
+        while chunk:
+            self._spend(len(chunk))
+            data, size = data[-_OVERLAP:] + chunk, size + len(chunk)
+            if any(end < len(data) for end in self._ends(data, size)):
+                return True
+            chunk = file.read(_CHUNK)
+        return any(True for _ in self._ends(data, size))
+
+    def _ends(self, data: bytes, size: int) -> Iterator[int]:
+        """Yield the ends of the word in the last `data` of `size` bytes; one at their start may be part of another."""
+        return (one.end() for one in self.word.finditer(data) if one.start() or len(data) == size)
+
+    def _spend(self, count: int) -> None:
+        self._bytes -= count
+        if self._bytes < 0:
+            raise _Unsearched
+
+    def _count(self) -> None:
+        self._members -= 1
+        if self._members < 0:
+            raise _Unsearched
 
 
-def _finds(file: IO[bytes], word: re.Pattern[bytes]) -> bool:
-    """Return True if a file contains a word, or is too large to search."""
-    data, size = b"", 0
-    while chunk := file.read(1 << 20):
-        data, size = data[-_OVERLAP:] + chunk, size + len(chunk)
-        if size > _LARGEST_UNPACKED or any(end < len(data) for end in _ends(data, size, word)):
-            return True
-    return any(True for _ in _ends(data, size, word))
+class _Header(tarfile.TarInfo):
+    """Header in a tar archive; a long extended header would be read into memory."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Return the header in 512 bytes."""
+        found = super().frombuf(buf, encoding, errors)
+        if found.size > _CHUNK and not (found.isreg() or found.issparse()):
+            raise _Unsearched
+        return found
 
 
-def _ends(data: bytes, size: int, word: re.Pattern[bytes]) -> Iterator[int]:
-    """Yield the ends of a word in the last `data` of `size` bytes; a word at their start may be part of another one."""
-    return (found.end() for found in word.finditer(data) if found.start() or len(data) == size)
+class _Rest:
+    """Readable file that begins with bytes that have been read already, and counts the others."""
+
+    def __init__(self, start: bytes, file: IO[bytes], spend: Callable[[int], None]) -> None:
+        self._start, self._file, self._spend = start, file, spend
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to `size` bytes."""
+        if not self._start:
+            data = self._file.read(size)
+            self._spend(len(data))
+            return data
+        size = len(self._start) if size < 0 else size
+        data, self._start = self._start[:size], self._start[size:]
+        return data
+
+
+def _read_fully(file: IO[bytes], size: int) -> bytes:
+    """Return `size` bytes, fewer only at the end of the file."""
+    data = b""
+    while len(data) < size and (chunk := file.read(size - len(data))):
+        data += chunk
+    return data
 
 
 def _read(path: Path, most: int) -> bytes:

@@ -41,6 +41,15 @@ class JournalFault(OSError):
 MOST_SESSIONS = 999
 MOST_SLOTS = 10_000
 
+SLOTS = "slots"
+"""Folder of the places in the order of arrival, in the folder of all sessions."""
+
+GROUPS = "groups"
+"""Folder of the assignments to groups, in the folder of all sessions."""
+
+EXPORT_MANIFEST = ".haptics-export.json"
+"""File with the SHA-256 of all files of an export, by which the next export and the erasure recognise them."""
+
 OWN_FRICTION_FILE = "own_friction.toml"
 """File in the session's folder with the friction of the device at the start of the session."""
 
@@ -351,7 +360,7 @@ def reserve_slot(out: Path, experiment: str, participant: str) -> int:
     JournalFault
         If the position cannot be written.
     """
-    code, folder = require_code(participant), out / "slots" / f"task-{task_label(experiment)}"
+    code, folder = require_code(participant), out / SLOTS / f"task-{task_label(experiment)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         slots = _slots(folder)
@@ -371,7 +380,7 @@ def reserve_slot(out: Path, experiment: str, participant: str) -> int:
 
 def has_slot(out: Path, experiment: str, participant: str) -> bool:
     """Return True if a participant has a position."""
-    return participant in _slots(out / "slots" / f"task-{task_label(experiment)}").values()
+    return participant in _slots(out / SLOTS / f"task-{task_label(experiment)}").values()
 
 
 def transfer_slot(out: Path, experiment: str, participant: str, replacement: str) -> None:
@@ -382,7 +391,7 @@ def transfer_slot(out: Path, experiment: str, participant: str, replacement: str
     JournalFault
         If the position cannot be written.
     """
-    folder = out / "slots" / f"task-{task_label(experiment)}"
+    folder = out / SLOTS / f"task-{task_label(experiment)}"
     try:
         for number in [one for one, holder in _slots(folder).items() if holder == participant]:
             rewrite_entry(folder / f"slot-{number:04d}", {"participant": require_code(replacement)})

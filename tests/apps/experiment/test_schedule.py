@@ -77,7 +77,7 @@ def out(tmp_path):
 
 
 def hold(design, out, session, days, code="P01", end="completed", **more):
-    """Hold a session of a person so many days after the Monday, without trials; return its journal."""
+    """Hold a session of a participant `days` days after the Monday, without trials; return its journal."""
     day = MONDAY + timedelta(days=days)
     journal, _ = begin(design, Request(code, session, 7, out, {}, False, date=day, **more))
     if end:
@@ -122,7 +122,7 @@ def test_preregistration_states_the_schedule(design):
 
 
 def test_power_counts_the_sessions_that_are_analysed(tmp_path):
-    """Two analysed sessions have twice the trials; the minutes are those of one session."""
+    """Two analysed sessions have twice the trials; the minutes are of one session."""
     found = {}
     for sessions in ("", "[schedule]\nsessions = 3\ntraining = [1]\n\n"):
         design = read_design(
@@ -353,7 +353,7 @@ def test_page_has_every_word_in_each_language(study, language):
 
 
 def test_status_hides_groups_and_conditions_of_a_blind_experiment(tmp_path, out):
-    """Neither the text, the page nor the data contain what a blind experimenter must not see."""
+    """Neither the text, the page nor the data contain any data that are hidden from a blind experimenter."""
     groups = '[groups]\nnames = ["wetgroup", "drygroup"]\nblind = true\n\n[experiment]\nblind = true'
     path = scheduled(tmp_path, "[experiment]", groups)
     path.write_text(path.read_text().replace('name = "1 N"', 'name = "secret"'))
@@ -380,7 +380,8 @@ def command(capsys, *arguments):
     return code, *capsys.readouterr()
 
 
-def test_simulated_participants_run_all_sessions_on_simulated_days(tmp_path, out, capsys):
+def test_simulated_participants_run_all_sessions_on_simulated_days(tmp_path, out, capsys, monkeypatch):
+    monkeypatch.setattr(running, "today_in", lambda zone: MONDAY)  # the day of the computer may change during the test
     text = (ROOT / "examples/experiments/three_sessions.toml").read_text(encoding="utf-8")
     file = tmp_path / "three_sessions.toml"
     file.write_text(text.replace("most_trials = 40", "most_trials = 2"), encoding="utf-8")

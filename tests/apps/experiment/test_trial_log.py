@@ -1,4 +1,4 @@
-"""Trials of a program of one's own: journal, resumption, repetition, table and export."""
+"""Trials that a user program runs itself: journal, resumption, repetition, table."""
 
 from __future__ import annotations
 

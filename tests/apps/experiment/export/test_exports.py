@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from apps.cli import main
-from apps.experiment.export.formats import MANIFEST, counts_of, new_export, write_text
+from apps.experiment.export.formats import counts_of, new_export, write_text
 from apps.experiment.journal import Journal, trial_rows
 from apps.experiment.journal.blinding import make_codes, seal_codes
+from apps.experiment.journal.folder import EXPORT_MANIFEST
 from apps.experiment.journal.tables import COLUMNS
 from apps.pack.packing import pack, unpack
 from haptics.errors import ConfigurationError, RecordingError
@@ -263,7 +264,7 @@ def test_export_replaces_an_earlier_one(tmp_path):
     write_export(out)
     with new_export(out) as folder:
         write_text(folder, "other.csv", "two")
-    assert sorted(path.name for path in out.rglob("*")) == [MANIFEST, "other.csv"]
+    assert sorted(path.name for path in out.rglob("*")) == [EXPORT_MANIFEST, "other.csv"]
     assert [path.name for path in out.parent.iterdir()] == ["out"]
 
 
@@ -292,7 +293,7 @@ def test_modified_export_is_not_overwritten(tmp_path, harm):
     elif harm == "added":
         (out / "notes.txt").write_text("mine")
     elif harm == "manifest":
-        (out / MANIFEST).write_text("[]")
+        (out / EXPORT_MANIFEST).write_text("[]")
     elif harm == "link":
         table.rename(tmp_path / "elsewhere")
         table.symlink_to(tmp_path / "elsewhere")

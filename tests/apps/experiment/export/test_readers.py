@@ -12,8 +12,6 @@ from collections import Counter
 import pytest
 
 from apps.cli import main
-from apps.experiment.export.formats import MANIFEST
-from apps.experiment.journal import erasure
 from apps.experiment.journal.erasure import RECORD
 from tests.apps.experiment.designs import WEBER, changed
 from tests.apps.experiment.session.running import simulate
@@ -157,7 +155,3 @@ def test_erasing_leaves_no_trace_of_the_code(study, tmp_path, capsys):
     assert main([*command, "--yes", "--copies"]) == 0
     assert traces(out, "Q77") == [RECORD]
     assert {path: path.read_bytes() for path in out.glob("sub-P*/**/*") if path.is_file()} == others
-
-
-def test_export_is_recognised_by_its_manifest():
-    assert erasure._MANIFEST == MANIFEST
