@@ -86,3 +86,8 @@ class AmbiguousLawWarning(UserWarning):
 
     It violates condition (15) of Kikuuwe et al. 2006.
     """
+
+
+def reason_of(error: Exception) -> str:
+    """Return the message of an error without its final full stop, as a part of a longer message."""
+    return str(error).removesuffix(".")

@@ -104,8 +104,8 @@ def ended(pid):
     return state_of(pid) in "ZX"
 
 
-def until(what, otherwise, seconds=60.0, every=0.02):
-    """Poll `what` until it returns a true value, and return that value.
+def until(condition, otherwise, seconds=60.0, every=0.02):
+    """Poll `condition` until it returns a true value, and return that value.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def until(what, otherwise, seconds=60.0, every=0.02):
         If it does not return one within `seconds`. The message is `otherwise`.
     """
     end = time.monotonic() + seconds
-    while not (found := what()):
+    while not (found := condition()):
         if time.monotonic() > end:
             raise AssertionError(otherwise)
         time.sleep(every)

@@ -12,7 +12,7 @@ from devices.common.vendor_library import VendorLibrary
 from devices.forcedimension.library import LIBRARY as FORCE_DIMENSION_SDK
 from devices.inverse3.service import PORT
 from devices.touch.hdapi import OPENHAPTICS
-from haptics.errors import ConfigurationError
+from haptics.errors import ConfigurationError, reason_of
 
 _PORT_GROUPS = ("dialout", "uucp")
 """Debian, Fedora and derivatives; Arch."""
@@ -156,7 +156,7 @@ def maker_libraries(machine: Machine) -> Finding:
         try:
             path = library.find()
         except ConfigurationError as error:
-            found.append(str(error).removesuffix("."))
+            found.append(reason_of(error))
             fixes.append(f"unset {' '.join(library.variables)}   # or let it name the {library.title}")
             continue
         missing = path is None and library.missing()

@@ -72,7 +72,7 @@ from devices.common.latch import Latch, Wake
 from devices.common.settings import Point, velocity_lag
 from haptics.clock import Clock, raise_if_cancelled
 from haptics.device import Causality, Channel, DeviceSpec
-from haptics.errors import DeviceFault, DeviceOpenError, HapticError
+from haptics.errors import DeviceFault, DeviceOpenError, HapticError, reason_of
 from haptics.settings import bounded, build, documented
 
 
@@ -270,7 +270,7 @@ class Exchange(Link):
             case ExchangeEnded():
                 self.failure = str(error)
             case HapticError():
-                self.failure = f"{str(error).removesuffix('.')}; {self.remedy}."
+                self.failure = f"{reason_of(error)}; {self.remedy}."
             case OSError():
                 reason = os.strerror(error.errno) if error.errno else error
                 self.failure = f"the {self.noun} is gone ({reason}); {self.remedy}."
@@ -421,7 +421,7 @@ class ExchangeDriver(ForceDriver):
         try:
             at_rest = exchange.come_to_rest()
         except (HapticError, OSError) as error:
-            reason = str(error).removesuffix(".")
+            reason = reason_of(error)
         finally:
             if exchange.guard is not None and at_rest:
                 exchange.guard.dismiss()

@@ -6,13 +6,14 @@ for its confirmation; the thread of the driver looks for a new code in every exc
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError, HapticError
+from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError, HapticError, reason_of
 from haptics.shared import Mailbox
 
 OUTPUT = np.dtype([("kind", "S8"), ("request", "<i8"), ("done", "<i8"), ("driven", "<i8")])
@@ -87,18 +88,20 @@ class OutputDriver:
     """
 
     def __init__(self, path: str, write: Callable[[int], object]) -> None:
-        try:
-            head = Path(path).read_bytes()[:72] if Path(path).is_file() else b""
-        except OSError:
-            head = b""
-        if head[64:] != _KIND:  # nothing is written to any other file
+        record = None
+        with contextlib.suppress(OSError, ConfigurationError):
+            if Path(path).is_file():
+                record = Mailbox(Path(path), OUTPUT).record
+        if record is None or record["kind"][0] != _KIND:  # nothing is written to any other file
             raise ConfigurationError(f"device.output = {path!r}: is no file for codes; leave it out.")
-        self._record, self._write = Mailbox(Path(path), OUTPUT).record, write
+        self._record, self._write = record, write
         self._last = int(self._record["request"][0])
         try:
             write(0)
         except HapticError as error:
-            raise DeviceOpenError(f"the device does not accept codes at a digital output: {error}.") from error
+            raise DeviceOpenError(
+                f"the device does not accept codes at a digital output: {reason_of(error)}."
+            ) from error
         self._record["driven"] = 1
 
     def poll(self) -> None:

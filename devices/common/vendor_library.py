@@ -1,6 +1,6 @@
 """Find and load the closed library of a device's maker, which the user installs.
 
-The library is taken from a setting (a file, or a folder such as that of the maker's SDK), from the environment
+The library is taken from a setting (a file, or a folder such as the root of the maker's SDK), from the environment
 variables of the maker, from the usual folders, or from the loader of the system. The first place where it exists is
 used, also if it cannot be loaded there. The errors name the file and the remedy.
 """
@@ -25,7 +25,7 @@ from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenEr
 Symbols = Mapping[str, tuple[Any, Sequence[Any]]]
 """Functions of a library: name to the type of the result and the types of the arguments."""
 
-_MACHINES = {3: "x86", 8: "MIPS", 21: "PowerPC", 40: "ARM", 62: "x86-64", 183: "ARM", 243: "RISC-V"}
+_MACHINES = {3: "x86", 8: "MIPS", 21: "PowerPC", 40: "ARM armhf", 62: "x86-64", 183: "ARM aarch64", 243: "RISC-V"}
 _NAMED = 3  # most missing functions that an error names
 _USUAL = ("~/.local/lib", "/usr/local/lib", "/usr/lib", f"/usr/lib/{platform.machine()}-linux-gnu", "/usr/lib64")
 

@@ -191,7 +191,7 @@ def _wait_for(line: FalconLine, lights: int, words: str, patience: float, ready:
             if ready(reply):
                 return
         if now - answered > _SILENCE:
-            raise DeviceOpenError(f"{NAME}: the Falcon does not answer any more: {wire.AGAIN}.")
+            raise DeviceOpenError(f"{NAME}: the Falcon has stopped answering: {wire.AGAIN}.")
         if now > begin + patience:
             raise DeviceOpenError(f"{NAME}: not done within device.patience = {patience:g} s: {words}.")
         if not shown and now > begin + _PATIENCE:
@@ -245,7 +245,7 @@ class FalconExchange(Exchange):
     """Exchange of motor numbers for encoder counts, with a second thread that reads.
 
     A sample consists of the three counts and the buttons. Its time is the time of the request, which is earlier than
-    the reading of the encoders. Replies come in the order of the requests.
+    the reading of the encoders. The order of replies is the order of requests.
 
     Parameters
     ----------

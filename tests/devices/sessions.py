@@ -34,7 +34,7 @@ FORCE, PUSH = 2.0, 1.0
 STROKES = ("hand.tremor=0", "hand.speed=0.1", "hand.rest=0", "hand.stiffness=1000")
 HELD = ("hand.name=scripted-force", f"hand.script=[[0,0,0],[0.5,{PUSH},{PUSH / 2}],[9999,{PUSH},{PUSH / 2}]]")
 
-# Ticks in which a pushed handle comes to rest.
+# Ticks until a pushed handle is at rest.
 SETTLING = 2000
 
 # Flags of ticks whose force was not changed.

@@ -97,7 +97,7 @@ def test_wrong_path_names_its_source(tmp_path, monkeypatch, exists, words):
     [
         (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\xf7\x00", r"is for processor 247 \(64 bits\), but this Python"),
         (b"\x7fELF\x01\x01\x01" + bytes(9) + b"\x03\x00\x03\x00", r"is for x86 \(32 bits\), but this Python"),
-        (b"\x7fELF\x01\x01\x01" + bytes(9) + b"\x03\x00\x28\x00", r"is for ARM \(32 bits\), but this Python"),
+        (b"\x7fELF\x01\x01\x01" + bytes(9) + b"\x03\x00\x28\x00", r"is for ARM armhf \(32 bits\), but this Python"),
         (b"MZ" + bytes(30), "is not a shared library for Linux"),
         (b"", "is not a shared library for Linux"),
     ],
@@ -149,3 +149,12 @@ def test_denied_permission_says_what_to_do(sdk, monkeypatch):
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(DeviceOpenError, match=r"may not be read \(permission denied\): run: sudo chmod a\+rX"):
         SDK.load(str(sdk), COS)
+
+
+def test_names_of_processors_tell_both_kinds_of_arm_apart(tmp_path, monkeypatch):
+    file = spoilt(tmp_path / "libpuck.so", b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\xb7\x00")
+    python = spoilt(tmp_path / "python", b"\x7fELF\x01\x01\x01" + bytes(9) + b"\x03\x00\x28\x00")
+    monkeypatch.setattr("devices.common.vendor_library.sys.executable", str(python))
+    words = r"is for ARM aarch64 \(64 bits\), but this Python is for ARM armhf \(32 bits\)"
+    with pytest.raises(DeviceOpenError, match=words):
+        SDK.load(str(file), COS)

@@ -282,7 +282,7 @@ def test_nobody_homes_the_falcon():
     with pytest.raises(DeviceOpenError, match=r"not done within device\.patience = 2 s: pull the handle"):
         driver.home(line, PLANE, EXTENT, 2.0)
     unit.faults.set("dropout")
-    with pytest.raises(DeviceOpenError, match="does not answer any more"):
+    with pytest.raises(DeviceOpenError, match="has stopped answering"):
         driver.home(line, PLANE, EXTENT, 20.0)
     with cancelled_by(lambda: True), pytest.raises(OpeningCancelled):
         driver.home(line, PLANE, EXTENT, 20.0)

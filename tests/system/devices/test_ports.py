@@ -41,8 +41,8 @@ PERIOD = 1e-3
 def rig(request):
     """A driver and its counterpart.
 
-    `force` and `forces` are the force of the counterpart now and so far; it is `left` when the driver or its guardian
-    has ended the conversation, and `free` when it can be opened again.
+    `force` and `forces` are the present force and all forces of the counterpart; it is `left` when the driver or its
+    guardian has ended the conversation, and `free` when it can be opened again.
     """
     if request.param == "inverse3":
         server = request.getfixturevalue("server")
