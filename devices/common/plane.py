@@ -1,7 +1,7 @@
 """Devices with three translational axes, used in a plane.
 
-Friction is rendered in a plane through a chosen point of the device's space; a spring and a damper with a force limit
-of their own hold the end effector in the plane. The force that holds it is not part of the rendered force.
+Friction is rendered in a plane through a chosen point of the device's space; a spring and a damper with a separate
+force limit hold the end effector in the plane. The force that holds it is not part of the rendered force.
 
 `PlaneSettings` has the settings, `Plane` the geometry, and `PlaneDriver` the data sheet and the record of a driver. Its
 kernels are `place_in_plane` and `estimate_in_plane`, which fill position, height and velocity from the numbers of a

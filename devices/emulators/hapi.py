@@ -105,7 +105,7 @@ class Arms(SimulatedHandle):
     """Two arms, a handle, and its operator or hand.
 
     Initially the operator holds the arms at their home pose. After the first set-up of the board, the operator holds on
-    for a number of readings, however long a busy host takes for them, moves the handle to the start position of the
+    for a number of readings, independent of the speed of the host, then moves the handle to the start position of the
     hand, and releases it.
 
     Parameters

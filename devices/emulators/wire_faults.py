@@ -143,7 +143,7 @@ FALCON_FAULTS: dict[str, str] = {
 }
 """Faults of a Falcon (`devices.emulators.falcon`).
 
-Their times count from the first force; those of `OPENING` from the creation.
+Their times count from the first force; faults of `OPENING` count from the creation.
 """
 
 ODRIVE_FAULTS: dict[str, str] = {
