@@ -48,8 +48,8 @@ ATTEMPTS = 3
 
 HEAD = (
     "model", "class", "another process", "sample age: median, 99 %", "skipped, lost",
-    "force while it slides: median, deviation", "height: median, largest", "mismatches", "fit", "drift while held",
-    "faults before",
+    "force while it slides: median, deviation", "height: median, largest", "mismatches", "fit",
+    "drift while held, without skipped ticks", "faults before",
 )  # fmt: skip
 
 
@@ -84,16 +84,27 @@ def sliding(rows):
     return (float(np.median(force)), float(force.std())) if len(force) else (np.nan, np.nan)
 
 
-def drift(rows):
+def unrendered(rows):
+    """Return the motion in skipped ticks, cumulative, (n, 2) [m].
+
+    The velocity of a tick is the mean since the last tick, and the element integrates it over one period. The contact
+    of a held handle therefore moves by the rest of the motion.
+    """
+    missed = np.diff(rows["tick"], prepend=rows["tick"][0] - 1) - 1
+    period = (rows["time"][-1] - rows["time"][0]) / (rows["tick"][-1] - rows["tick"][0])
+    return np.cumsum(period * missed[:, None] * rows["velocity"], axis=0)
+
+
+def drift(rows, *, rendered=False):
     """Return how far a handle that friction holds moves in the longest time without safe output [m].
 
-    Without usable samples there is no force, and the hand pushes the handle. Afterwards it swings for some time. The
-    result is NaN if less than a second remains.
+    With `rendered`, the motion in skipped ticks does not count. Without usable samples there is no force, and the hand
+    pushes the handle. Afterwards it swings for some time. The result is NaN if less than a second remains.
     """
     usable = (rows["status"] & UNUSABLE == 0) & (rows["time"] > 2.0)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], usable, [0]]).astype(int))).reshape(-1, 2)
     first, last = edges[int(np.argmax(np.diff(edges, axis=1)))] if len(edges) else (0, 0)
-    place = rows["position"][first + SETTLING : last]
+    place = (rows["position"] - unrendered(rows) if rendered else rows["position"])[first + SETTLING : last]
     moved = place[-500:].mean(axis=0) - place[:500].mean(axis=0) if len(place) > 1000 else np.full(2, np.nan)
     return float(np.hypot(*moved))
 
@@ -119,12 +130,13 @@ def strokes(device, seconds, settings, count):
             _, held, again = session(Path(folder) / "held", device, model, scheduling, SHORT, *settings, *HELD)
             answer, recording, faults = slides
             age, (force, spread) = answer["sample_age_us"], sliding(recording.rows)
-            moved = drift(held.rows)
+            moved, without = drift(held.rows), drift(held.rows, rendered=True)
             return (
                 f"{age['p50'] / 1e3:.2f}, {age['p99'] / 1e3:.2f} ms",
                 f"{answer['skipped']} of {answer['ticks']}, {answer['lost_ticks']}",
                 f"{force:.3f}, {spread:.3f} N", height(recording.rows), verify(recording).mismatches,
-                "yes" if answer["fit"] else "no", f"{1e6 * moved:.1f} um = {moved / count:.2f} counts", faults + again,
+                "yes" if answer["fit"] else "no",
+                f"{1e6 * moved:.1f} um = {moved / count:.2f} counts, {without / count:.2f}", faults + again,
             )  # fmt: skip
 
     for loaded, model, scheduling in itertools.product((False, True), "CB", ("fifo", "other")):
