@@ -191,6 +191,8 @@ def samples_of(recording: JointRecording, options: IdentificationOptions) -> Sam
         if samples.commanded is None and recording.displacement is not None:
             angle = position if recording.rotary else None
             samples = replace(samples, travel=Travel.whole(recording.displacement), angle=angle)
+        if recording.gaps is not None:
+            samples = replace(samples, gaps=recording.gaps)
         limits = recording.saturation
         if limits is None:
             return samples

@@ -87,6 +87,8 @@ class JointRecording:
         Position reference of the controller, for commanded motion.
     cutoff : float or None
         Cut-off frequency of the filter of the effort, if any [Hz].
+    gaps : (n,) bool array or None
+        Samples near a gap of the measurement, which are excluded from fits.
 
     Raises
     ------
@@ -110,6 +112,7 @@ class JointRecording:
     velocity_noise: float | None = None
     reference: Array | None = None
     cutoff: float | None = None
+    gaps: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         for name in _SIGNALS:
@@ -141,7 +144,8 @@ class JointRecording:
     def part(self, first: float, last: float) -> JointRecording:
         """Return the samples between two fractions of the length, 0 to 1."""
         cut = slice(*(round(share * len(self)) for share in (first, last)))
-        return replace(self, **{name: getattr(self, name)[cut] for name in _SIGNALS if getattr(self, name) is not None})
+        names = (*_SIGNALS, "gaps")
+        return replace(self, **{name: getattr(self, name)[cut] for name in names if getattr(self, name) is not None})
 
     def require_terms(self) -> None:
         """Raise `ConfigurationError` if terms of friction are not identifiable.

@@ -517,13 +517,16 @@ def _evaluated(search: _Search) -> FrictionFit:
     values = problem.named(better.place)
     tried = zip(model.nonlinear_names, search.tried, strict=True)
     limits = {name: (float(one[0]), float(one[-1])) for name, one in tried}
-    saturated = samples.inner & (np.zeros(len(kept), bool) if samples.saturated is None else samples.saturated)
+    nowhere = np.zeros(len(kept), bool)
+    saturated = samples.inner & (nowhere if samples.saturated is None else samples.saturated)
+    gaps = samples.inner & ~saturated & (nowhere if samples.gaps is None else samples.gaps)
     moving = samples.faster_than(band)
     masks = {
-        "near zero velocity": samples.inner & ~saturated & ~moving,
+        "near zero velocity": samples.inner & ~saturated & ~gaps & ~moving,
         "edges": ~samples.inner,
         "turning back": moving & ~kept,
         "saturated": saturated,
+        "gaps": gaps,
     }
     always = {"near zero velocity", "edges"}
     slow = float(np.mean(np.abs(velocity) < values[SCALE])) if model.scaled else float("nan")

@@ -104,6 +104,8 @@ class Samples:
     saturated : bool array, (n,), optional
         Samples that are excluded because the sensor was at a limit of its range, or is expected there
         (`calibration.friction.fit`).
+    gaps : bool array, (n,), optional
+        Samples that are excluded because they are near a gap of the measurement.
 
     Raises
     ------
@@ -128,6 +130,7 @@ class Samples:
     angle: Array | None = None
     recording: NDArray[np.intp] | None = None
     saturated: NDArray[np.bool_] | None = None
+    gaps: NDArray[np.bool_] | None = None
     noise: float = field(init=False)
     """Standard deviation of the velocity error, stated or estimated."""
 
@@ -188,10 +191,9 @@ class Samples:
 
     @property
     def shows_law(self) -> bool:
-        """Whether the velocity of the unsaturated samples varies and takes both directions."""
+        """Whether the velocity of the usable samples varies and takes both directions."""
         least = 0.01 * float(np.abs(self.velocity).max())
-        usable = np.ones(len(self.velocity), bool) if self.saturated is None else ~self.saturated
-        shares = (float(np.mean((sign * self.velocity > least) & usable)) for sign in (1.0, -1.0))
+        shares = (float(np.mean((sign * self.velocity > least) & self.usable)) for sign in (1.0, -1.0))
         return not self.steady and min(shares) >= _ONE_SIDED
 
     @property
@@ -290,10 +292,18 @@ class Samples:
         mask[self.edge : len(self.time) - self.edge] = True
         return mask
 
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """Mask of the samples that are neither saturated nor near a gap."""
+        mask = np.ones(len(self.time), bool)
+        for excluded in (self.saturated, self.gaps):
+            if excluded is not None:
+                mask &= ~excluded
+        return mask
+
     def faster_than(self, band: float) -> NDArray[np.bool_]:
-        """Return a mask of the unsaturated samples away from the edges, faster than a band around rest."""
-        moving = self.inner & (np.abs(self.velocity) > band)
-        return moving if self.saturated is None else moving & ~self.saturated
+        """Return a mask of the usable samples away from the edges, faster than a band around rest."""
+        return self.inner & self.usable & (np.abs(self.velocity) > band)
 
     @property
     def motion(self) -> Motion:
@@ -303,7 +313,7 @@ class Samples:
     def part(self, chosen: NDArray[np.intp]) -> Samples:
         """Return selected samples, with the noise of all."""
         chosen = chosen[self.inner[chosen]]
-        names = ("time", "velocity", "friction", *_OPTIONAL, "recording", "saturated", "commanded", "travel")
+        names = ("time", "velocity", "friction", *_OPTIONAL, "recording", "saturated", "gaps", "commanded", "travel")
         columns = {name: select(getattr(self, name), chosen) for name in names}
         return replace(self, **columns, velocity_noise=self.noise, edge=0, guessed=self.noise_is_guessed, rounds=())
 
@@ -344,7 +354,12 @@ def joined(recordings: Sequence[Samples]) -> Samples:
     commanded = [part.commanded for part in parts if part.commanded is not None]
     travels = tuple(part.travel for part in parts if part.travel is not None)
     repeated = len(commanded) == len(parts)
-    saturated = [np.zeros(len(part.time), bool) if part.saturated is None else part.saturated for part in parts]
+    excluded: dict[str, NDArray[np.bool_]] = {}
+    for name in ("saturated", "gaps"):
+        if any(getattr(part, name) is not None for part in parts):
+            masks = [getattr(part, name) for part in parts]
+            masks = [np.zeros(len(p.time), bool) if m is None else m for p, m in zip(parts, masks, strict=True)]
+            excluded[name] = np.concatenate(masks)
     together = zip(*(vars(one).values() for one in commanded), strict=True)
     columns: dict[str, Any] = {name: whole(name) for name in ("velocity", "friction", *_OPTIONAL)}
     return Samples(
@@ -356,5 +371,5 @@ def joined(recordings: Sequence[Samples]) -> Samples:
         rounds=tuple(lengths) if repeated else (),
         travel=Travel.joined(travels) if len(travels) == len(parts) else None,
         recording=np.repeat(np.arange(len(parts)), lengths),
-        saturated=np.concatenate(saturated) if any(part.saturated is not None for part in parts) else None,
+        **excluded,
     )

@@ -298,6 +298,12 @@ _STEP = 0.25e-3
 _SAME = 1e-4
 """Samples closer together in time than this are the same sample [s]."""
 
+_JITTER = 1e-3
+"""Maximum jitter of even sample times, in periods."""
+
+_LONGEST_GAP = 4.0
+"""Maximum time between samples that is interpolated, in periods; longer gaps are excluded from the fit."""
+
 _MOVING = 0.1
 """Minimum speed of samples used for the delay, as a fraction of the top speed.
 
@@ -342,7 +348,7 @@ def recorded_axes(folder: Path) -> dict[str, list[JointRecording]]:
     if not (whole and all(whole)):
         raise ConfigurationError(f"{folder}: was interrupted before both axes had been moved.")
     source = source_of(recording)
-    return {axis: [_round(rows, k, source) for rows in whole[k]] for k, axis in enumerate(AXES)}
+    return {axis: [joint_recording(rows, k, source) for rows in whole[k]] for k, axis in enumerate(AXES)}
 
 
 def is_excitation(recording: Recording) -> bool:
@@ -350,49 +356,104 @@ def is_excitation(recording: Recording) -> bool:
     return PARTS in recording.metadata or any(label.startswith(AXES) for label, _ in rows_of(recording))
 
 
-def _round(rows: Rows, axis: int, source: Source) -> JointRecording:
-    sampled = rows["time"] + rows["period_error"] - rows["sample_age"]
+def joint_recording(rows: Rows, axis: int, source: Source) -> JointRecording:
+    """Return the motion of one axis (0 or 1) in the rows of a round, with the forces at the same time."""
+    given, command = rows["time"] + rows["period_error"], np.array(rows["command"][:, axis])
+    sampled = given - rows["sample_age"]
     good = (rows["status"] & UNUSABLE) == 0
     new = good & (np.diff(np.maximum.accumulate(np.where(good, sampled, -np.inf)), prepend=-np.inf) > _SAME)
-    time, position = sampled[new], np.array(rows["position"][new, axis])
-    reference = np.array(rows["proxy"][new, axis])
+    measured = np.column_stack((rows["position"][new, axis], rows["proxy"][new, axis]))
+    time, (position, reference), gaps = evenly(sampled[new], measured)
     moved = signals.motion(time, position, min(_LOOK, best_cutoff(time, position)))
-    given = rows["time"] + rows["period_error"]
-    command = np.array(rows["command"][:, axis])
-    delay = _delay(given, command, moved, reference)
-    # A force is held for a period. Linear interpolation between the commands is its mean over a period, which
-    # attenuates fast changes slightly. The attenuation is corrected to second order.
-    force = np.interp(moved.time, given + delay, command)
-    missing = smooth(moved.time, force, moved.cutoff, 2) * float(np.median(np.diff(given))) ** 2 / 24.0
+    gaps = np.convolve(gaps, np.ones(2 * moved.edge + 1), "same") > 0.5  # the filter spreads their errors
+    period = float(np.median(np.diff(given)))
+    force = functools.partial(mean_force, given, command, period)
+    delay = _delay(force, moved, reference, gaps)
+    effort = force(time - delay)
+    # The mean over a period attenuates fast changes slightly, which is corrected to second order.
+    missing = smooth(time, effort, moved.cutoff, 2) * period**2 / 24.0
     return JointRecording(
         joint=AXES[axis],
         rotary=False,
         time=time - time[0],
         velocity=moved.velocity,
-        effort=-(smooth(moved.time, force, moved.cutoff) - missing),
+        effort=-(smooth(time, effort, moved.cutoff) - missing),
         source=source,
         acceleration=moved.acceleration,
         instrument=moved.instrument,
         position=position,
         reference=reference,
         cutoff=moved.cutoff,
+        gaps=gaps if gaps.any() else None,
     )
 
 
-def _delay(given: Array, command: Array, slow: signals.Motion, reference: Array) -> float:
+def evenly(time: Array, values: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Interpolate samples to even times by cubic polynomials.
+
+    Samples of a device are uneven, and some are missing. Linear interpolation, as in `calibration.data.signals.smooth`,
+    would attenuate the acceleration more than the force.
+
+    Parameters
+    ----------
+    time : (n,) float array
+        Increasing times [s].
+    values : (n, k) float array
+        Samples.
+
+    Returns
+    -------
+    time : (m,) float array
+        Even times; the given ones if they are even.
+    values : (k, m) float array
+        Values at these times.
+    gaps : (m,) bool array
+        Times at which neighbouring samples are more than `_LONGEST_GAP` periods apart.
+    """
+    period = float(np.median(np.diff(time)))
+    even = time[0] + period * np.arange(round(float(time[-1] - time[0]) / period) + 1)
+    if len(even) == len(time) and float(np.abs(even - time).max()) <= _JITTER * period:
+        return time, values.T, np.zeros(len(time), bool)
+    even = even[even <= time[-1] + _JITTER * period]
+    k = np.minimum(np.searchsorted(time, even, side="right") - 1, len(time) - 2)
+    width = (time[k + 1] - time[k])[:, None]
+    s = (even - time[k])[:, None] / width
+    slopes = np.gradient(values, time, axis=0)
+    found = (
+        (1.0 + 2.0 * s) * (1.0 - s) ** 2 * values[k]
+        + s * (1.0 - s) ** 2 * width * slopes[k]
+        + s**2 * (3.0 - 2.0 * s) * values[k + 1]
+        - s**2 * (1.0 - s) * width * slopes[k + 1]
+    )
+    return even, found.T, width[:, 0] > _LONGEST_GAP * period
+
+
+def mean_force(given: Array, command: Array, period: float, time: Array) -> Array:
+    """Return the mean (m,) of a held force over a period that begins at each `time`, (m,).
+
+    Each command (n,) holds from its time `given`, (n,), until the next one, however late that is. The time between two
+    ticks is longer where ticks were skipped, so that interpolation between commands would be wrong.
+    """
+    edges = np.concatenate(((given[0] - 1.0,), given, (given[-1] + 1.0,)))
+    held = np.concatenate((command[:1], command))
+    impulse = np.concatenate(((0.0,), np.cumsum(held * np.diff(edges))))
+    return (np.interp(time + period, edges, impulse) - np.interp(time, edges, impulse)) / period
+
+
+def _delay(command: Callable[[Array], Array], slow: signals.Motion, reference: Array, gaps: NDArray[np.bool_]) -> float:
     """Return the delay [s] at which mass, Coulomb and viscous friction and a constant explain the forces.
 
-    The controller converts the noise of the position into forces, which biases least squares. Its result is the start
-    of the search for the delay at which the residual forces are uncorrelated with the commanded motion and its jerk
-    (instrumental variables).
+    `command` returns the force (n,) given at times (n,). The controller converts the noise of the position into forces,
+    which biases least squares. Its result is the start of the search for the delay at which the residual forces are
+    uncorrelated with the commanded motion and its jerk (instrumental variables).
     """
     time, cutoff = slow.time, slow.cutoff
-    moving = np.abs(slow.velocity) > _MOVING * np.abs(slow.velocity).max()
+    moving = (np.abs(slow.velocity) > _MOVING * np.abs(slow.velocity).max()) & ~gaps
     sides = slow.velocity > 0.0, slow.velocity < 0.0
     columns = np.column_stack((slow.acceleration, slow.velocity, *sides))[moving]
 
     def force(delay: float) -> Array:
-        return np.asarray(smooth(time, np.interp(time, given + delay, command), cutoff)[moving])
+        return np.asarray(smooth(time, command(time - delay), cutoff)[moving])
 
     basis, _ = np.linalg.qr(columns)
     delays = np.arange(0.0, _LATEST, _STEP)

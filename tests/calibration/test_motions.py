@@ -8,15 +8,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import devices
+from calibration.data.joint_recording import Source
 from calibration.friction import FitSettings
 from calibration.identification import IdentificationOptions, identify
 from calibration.motions import Mover, rows_of
-from calibration.motions.excitation import Excitation, HandleExcitation, approach, plan, recorded_axes
+from calibration.motions.excitation import (
+    Excitation,
+    HandleExcitation,
+    approach,
+    evenly,
+    joint_recording,
+    mean_force,
+    plan,
+    recorded_axes,
+)
 from calibration.parameters import ParameterFile, Provenance, write_parameter_file
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
+from haptics.records import ROW
 from tests.devices.felt import FRICTION
 from tests.haptics.doubles import BenchDevice, make_spec
 
@@ -129,6 +140,72 @@ def compensated(own_file, hand):
     device.open()
     device.compensate(1.0)
     return device
+
+
+# --- recordings with skipped ticks ------------------------------------------------------------------------------------
+
+
+def test_late_commands_keep_their_impulse():
+    given, command = np.array([0.0, 0.001, 0.006, 0.007]), np.array([1.0, -2.0, 3.0, 0.0])
+    time = np.arange(0.0, 0.007, 1e-3)
+    force = mean_force(given, command, 1e-3, time)
+    assert force == pytest.approx([1.0, -2.0, -2.0, -2.0, -2.0, -2.0, 3.0])
+
+
+def test_missing_samples_are_interpolated_and_long_gaps_are_marked():
+    time = np.arange(0.0, 1.0, 1e-3)
+    kept = np.ones(len(time), bool)
+    kept[[112, 212, 213]] = kept[500:509] = False  # at crests
+    wave = np.sin(2.0 * np.pi * 20.0 * time)
+    even, (found,), gaps = evenly(time[kept], wave[kept, None])
+    assert even == pytest.approx(time)
+    assert np.flatnonzero(gaps).tolist() == [*range(499, 509)]
+    linear = np.interp(time, time[kept], wave[kept])
+    assert np.abs(found - wave)[~gaps].max() < np.abs(linear - wave)[~gaps].max() / 20.0
+
+
+def loaded_round(rng, skipped):
+    """Return the rows of a controlled handle of 0.2 kg and 0.5 N s/m whose servo skips a share of the ticks.
+
+    Samples are 0.9 ms old and have steps of 10 um. Commands act 0.1 ms after their tick.
+    """
+    whole = plan(Excitation(rounds=2), SPEC, PERIOD)
+    way = whole.position[whole.parts[0][0], 0]
+    rows, step = np.zeros(len(way), ROW), 1e-4
+    place, speed, force, last, rate, before = way[0], 0.0, 0.0, way[0], 0.0, way[0]
+    past, pause, written, pending = [place], 0, 0, (0, 0.0)
+    for k in range(len(way)):
+        pause = pause - 1 if pause else int(rng.integers(1, 8)) * int(rng.random() < skipped)
+        if pause == 0:
+            sample = np.round(past[max(10 * k - 9, 0)] / 1e-5) * 1e-5
+            rate += 0.2 * ((sample - last) / PERIOD - rate)
+            error, error_rate = way[k] - sample, (way[k] - before) / PERIOD - rate
+            last = sample
+            row = rows[written]
+            row["tick"], row["time"], row["sample_age"] = k, k * PERIOD, 9e-4
+            row["position"][0], row["proxy"][0] = sample, way[k]
+            pending = 10 * k + 1, 2000.0 * error + 28.0 * error_rate
+            row["command"][0] = pending[1]
+            written += 1
+        before = way[k]
+        for n in range(10 * k, 10 * k + 10):
+            force = pending[1] if n == pending[0] else force
+            speed += step * (force - 0.5 * speed) / 0.2
+            place += step * speed
+            past.append(place)
+    return rows[1:written]
+
+
+def test_skipped_ticks_do_not_bias_the_friction():
+    rng = np.random.default_rng(4)
+    rounds = [joint_recording(loaded_round(rng, 0.004), 0, Source("simulated", "0" * 64)) for _ in range(3)]
+    settings = FitSettings(fit_inertia=True, common_offset=True)
+    found = identify(rounds, IdentificationOptions("viscous", "auto", settings=settings)).fit
+    assert found.excluded["gaps"] > 0
+    for name, truth in (("viscosity", 0.5), ("inertia", 0.2)):
+        low, high = found.intervals[name]
+        assert low < truth < high, name
+        assert high - low < 0.1 * truth, name
 
 
 def test_the_levels_and_the_mass_of_a_joystick_are_found(folder):
