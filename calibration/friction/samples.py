@@ -354,7 +354,7 @@ def joined(recordings: Sequence[Samples]) -> Samples:
     commanded = [part.commanded for part in parts if part.commanded is not None]
     travels = tuple(part.travel for part in parts if part.travel is not None)
     repeated = len(commanded) == len(parts)
-    excluded: dict[str, NDArray[np.bool_]] = {}
+    excluded: dict[str, Any] = {}
     for name in ("saturated", "gaps"):
         if any(getattr(part, name) is not None for part in parts):
             masks = [getattr(part, name) for part in parts]
