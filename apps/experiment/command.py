@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import dataclasses
 import json
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -38,7 +39,6 @@ _OUTSIDE = _option(
     "--outside-window",
     "reason to run the session although the schedule does not allow it; it is recorded",
     metavar="REASON",
-    default="",
 )
 
 _FORMATS = ("csv", "psignifit", "bids", "psych-ds")
@@ -209,7 +209,7 @@ def run_new(options: argparse.Namespace) -> Answer:
     manner = Manner(options.clock == "wall", options.lsl, options.screens)
     codes = [f"sim{number + 1:02d}" for number in range(count)] if count else [options.participant or "sim01"]
     numbers, day = _sessions(design, options, codes[0])
-    reason = options.outside_window.strip()
+    reason = _reason_outside(options)
     results = []
     for number in numbers:
         requests = [
@@ -231,11 +231,22 @@ def run_new(options: argparse.Namespace) -> Answer:
             "sessions": results,
         }
     words = "\n".join(describe(one) for one in results)
-    if options.report is not None:
-        folders = list(dict.fromkeys(Path(one["folder"]).parent for one in results))
-        summary, found = _write_report(folders, options.report, [])
-        together, words = together | {"report": summary}, f"{words}\n{found}"
-    return Answer(together, words)
+    answer = Answer(together, words)
+    return answer if options.report is None else _with_report(answer, results, options.report)
+
+
+def _with_report(answer: Answer, results: Sequence[Mapping[str, Any]], out: Path) -> Answer:
+    """Write the report of participants whose sessions have ended; a failure keeps the results of the sessions."""
+    folders = list(dict.fromkeys(Path(one["folder"]).parent for one in results))
+    try:
+        summary, found = _write_report(folders, out, [])
+    except Exception as error:  # an error of any kind must not hide the results
+        again = shlex.join(["haptics", "experiment", "report", *map(str, folders), "--out", str(out)])
+        reason = " ".join(str(error).split()) or type(error).__name__
+        failure = f"--report: not written ({reason}). The data are complete; write the report with: {again}"
+        result = answer.result | {"report": None, "report_error": failure}
+        return Answer(result, answer.text, status=2, error=failure)
+    return Answer(answer.result | {"report": summary}, f"{answer.text}\n{found}")
 
 
 def _parse_fields(texts: Sequence[str]) -> dict[str, str]:
@@ -255,7 +266,7 @@ def _sessions(design: Design, options: argparse.Namespace, code: str) -> tuple[l
     from apps.experiment.schedule import next_session
 
     count, simulated, day = design.schedule.sessions, options.observer == "simulated", _day(options.date, "--date")
-    if options.outside_window and not count:
+    if options.outside_window is not None and not count:
         raise ConfigurationError(f"--outside-window: {options.file} has no table [schedule].")
     if day is not None and not (count and simulated and options.session is not None):
         raise ConfigurationError(
@@ -266,6 +277,13 @@ def _sessions(design: Design, options: argparse.Namespace, code: str) -> tuple[l
     if simulated:
         return list(range(1, count + 1)), None
     return [next_session(options.out, require_code(code), design.experiment.name)], None
+
+
+def _reason_outside(options: argparse.Namespace) -> str:
+    """Return the reason for a session outside its window, empty if it is not given."""
+    from apps.experiment.journal.folder import require_reason
+
+    return "" if options.outside_window is None else require_reason(options.outside_window, "--outside-window")
 
 
 def _day(text: str | None, option: str) -> date | None:
@@ -282,7 +300,7 @@ def resume(options: argparse.Namespace) -> Answer:
     from apps.experiment.session.running import Manner, resume_session
 
     manner = Manner(options.clock == "wall", options.lsl, options.screens)
-    result = resume_session(options.folder, manner, options.outside_window.strip())
+    result = resume_session(options.folder, manner, _reason_outside(options))
     return Answer(result, describe(result))
 
 
@@ -474,8 +492,10 @@ def erase(options: argparse.Namespace) -> Answer:
     """Delete the data of a participant, and record that it happened."""
     from apps.experiment.journal.erasure import RECORD, find_participant
     from apps.experiment.journal.erasure import erase as erase_participant
+    from apps.experiment.journal.folder import require_reason
     from apps.shared.display import grouped
 
+    reason = require_reason(options.reason) if options.reason else ""
     found = find_participant(options.out, options.code)
     result = {
         "participant": found.code,
@@ -490,7 +510,7 @@ def erase(options: argparse.Namespace) -> Answer:
     }
     words = f"{found.code}: {len(found.sessions)} sessions, {found.files} files, {grouped(found.bytes)} bytes"
     if options.yes:
-        result["record"] = erase_participant(found, options.reason, copies=options.copies)
+        result["record"] = erase_participant(found, reason, copies=options.copies)
         words += f" erased; recorded in {options.out / RECORD}"
     else:
         words += " would be deleted permanently; nothing has been deleted yet. Add --yes to delete them"

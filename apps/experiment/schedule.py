@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.forms.forms import CONSENT
-from apps.experiment.journal.folder import MOST_SESSIONS, SessionFolder, task_label
+from apps.experiment.journal.folder import MOST_SESSIONS, SessionFolder, require_reason, task_label
 from apps.experiment.journal.journal import SessionState, read_journal, replay, require_same
 from apps.experiment.journal.schema import CARRIED, THRESHOLDS, Record, is_number
 from apps.experiment.procedures.settings import Carried
@@ -130,6 +130,20 @@ def sessions_of(out: Path, code: str, experiment: str) -> dict[int, SessionFolde
 def next_session(out: Path, code: str, experiment: str) -> int:
     """Return the number after the participant's last session."""
     return min(max(sessions_of(out, code, experiment), default=0) + 1, MOST_SESSIONS)
+
+
+def first_due_day(schedule: ScheduleSettings, out: Path, code: str, experiment: str, session: int) -> date | None:
+    """Return the first day of the window of a session, None without a previous session.
+
+    Raises
+    ------
+    RecordingError
+        If the journal of the previous session cannot be read.
+    """
+    previous = sessions_of(out, code, experiment).get(session - 1)
+    if previous is None:
+        return None
+    return window_of(schedule, session, day_of(read_state(previous), schedule.zone)).first
 
 
 @dataclass(frozen=True)
@@ -286,10 +300,12 @@ def require_due(
     Raises
     ------
     ConfigurationError
-        If the session is outside its window, or the schedule has fewer sessions.
+        If the session is outside its window, the reason is invalid, or the schedule has fewer sessions.
     RecordingError
         If a journal of the participant cannot be read.
     """
+    if reason:
+        reason = require_reason(reason, "--outside-window")
     previous, deviation = deviation_of(schedule, place, out, experiment, today)
     if deviation is not None and not reason:
         raise ConfigurationError(

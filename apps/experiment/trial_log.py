@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from apps.experiment.journal import Journal, SessionFolder, replay
+from apps.experiment.journal.exclusion import ExclusionLog
 from apps.experiment.journal.journal import SessionState, apply_record
 from apps.experiment.journal.schema import Record
 from apps.experiment.journal.tables import write_table
+from apps.experiment.schedule import SCHEDULED, first_due_day, require_due, today_in
+from apps.experiment.settings import ScheduleSettings
 from apps.session.record import made_by
 from haptics.errors import ConfigurationError
+from haptics.settings import build
 
 if TYPE_CHECKING:
     from apps.experiment.procedures.methods import Procedure
@@ -74,6 +78,8 @@ class TrialLog:
         fields: Mapping[str, Any] | None = None,
         device: str = "",
         observer: str = "",
+        schedule: Mapping[str, Any] | None = None,
+        outside_window: str = "",
     ) -> Self:
         """Create the session in ``OUT/sub-PARTICIPANT/ses-NN``, or continue it.
 
@@ -99,19 +105,30 @@ class TrialLog:
             Name of the device.
         observer : str
             Name of a simulated observer; empty for a human participant. Exports contain it.
+        schedule : mapping, optional
+            Table ``schedule`` of an experiment file. A session outside its window is refused. A simulated observer
+            comes on the first day of the window.
+        outside_window : str
+            Reason to run the session although the schedule does not allow it; it is recorded.
 
         Raises
         ------
         ConfigurationError
-            If an argument is invalid, the session was begun with others, has ended, or is open in another process.
+            If an argument is invalid, the participant is excluded, or the session was begun with other arguments, has
+            ended, is open in another process, or is outside its window.
         RecordingError
             If the journal is damaged.
         """
         place = SessionFolder.new(Path(out), participant, session, experiment)
         try:
-            constants = json.loads(json.dumps({**(design or {}), "axis": axis}, allow_nan=False))
+            given = {**(design or {}), "axis": axis} | ({"schedule": dict(schedule)} if schedule else {})
+            constants = json.loads(json.dumps(given, allow_nan=False))
         except (TypeError, ValueError) as error:
             raise ConfigurationError(f"design: must be tables, lists, texts and finite numbers ({error}).") from error
+        ExclusionLog(Path(out)).require_included(place.participant)
+        settings = build(ScheduleSettings, schedule or {}, "schedule")
+        if outside_window and not settings.sessions:
+            raise ConfigurationError("outside_window: is given without a schedule.")
         text = json.dumps(constants, sort_keys=True)
         header = {
             "experiment": experiment,
@@ -126,10 +143,14 @@ class TrialLog:
             "slot": None,
         }
         if not place.journal.exists():
+            facts = _require_due(settings, place, Path(out), experiment, outside_window, simulated=bool(observer))
             try:
-                return cls(Journal.create(place, header), axis, resumed=False)
+                created = cls(Journal.create(place, header), axis, resumed=False)
             except ValueError as error:
                 raise ConfigurationError(f"{error}.") from error
+            if facts is not None:
+                created.event(SCHEDULED, **facts)
+            return created
         journal = Journal.open(place)
         try:
             for name in ("experiment", "design", "seed", "fields", "observer"):
@@ -141,6 +162,9 @@ class TrialLog:
             found = cls(journal, axis, resumed=True)
             if found.state.end is not None:
                 raise ConfigurationError(f"{place.folder}: the session has ended; choose another session.")
+            if settings.sessions and not observer:
+                facts = _require_due(settings, place, Path(out), experiment, outside_window, simulated=False)
+                found.event(SCHEDULED, **facts or {})
         except BaseException:
             journal.close()
             raise
@@ -332,6 +356,16 @@ class TrialLog:
 
 _BLOCK_ENDED = "block-ended"
 """Event at the end of a block."""
+
+
+def _require_due(
+    settings: ScheduleSettings, place: SessionFolder, out: Path, experiment: str, reason: str, *, simulated: bool
+) -> dict[str, Any] | None:
+    """Return the fields of the event `SCHEDULED`, None without a schedule; raise if the session is not due."""
+    if not settings.sessions:
+        return None
+    day = first_due_day(settings, out, place.participant, experiment, place.session) if simulated else None
+    return require_due(settings, place, out, experiment, day or today_in(settings.zone), reason)
 
 
 def _plain(value: Any) -> Any:

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.journal.folder import (
+    LONGEST_REASON,
     MOST_SLOTS,
     JournalFault,
     SessionFolder,
     create_entry,
     require_code,
-    require_impersonal,
+    require_reason,
     task_label,
 )
 from haptics.errors import ConfigurationError, HapticError
@@ -32,9 +33,6 @@ EXCLUSIONS = "exclusions"
 
 TRAINING = "training"
 """Reason to leave out a session that is training according to the schedule."""
-
-_LONGEST = 500
-"""Maximum length of a reason."""
 
 _EXCLUDED, _INCLUDED, _REPLACEMENT = "excluded", "included", "replacement"
 
@@ -124,7 +122,7 @@ class ExclusionLog:
         def entry() -> dict[str, Any]:
             if code in self.excluded:
                 raise ConfigurationError(f"{code} is excluded already: {self.excluded[code].reason}")
-            return {"participant": code, "state": _EXCLUDED, "reason": _checked(reason)}
+            return {"participant": code, "state": _EXCLUDED, "reason": require_reason(reason)}
 
         self._append(entry)
         return self.excluded[code]
@@ -136,7 +134,7 @@ class ExclusionLog:
             found = self._excluded(code)
             if any(number == found.number for number, _ in self._replaced):
                 raise ConfigurationError(f"{code} has been replaced, so that the exclusion cannot be revoked.")
-            return {"participant": code, "state": _INCLUDED, "reason": _checked(reason)}
+            return {"participant": code, "state": _INCLUDED, "reason": require_reason(reason)}
 
         self._append(entry)
 
@@ -146,7 +144,7 @@ class ExclusionLog:
         Raises
         ------
         ConfigurationError
-            If a code is invalid, the other participant is not excluded, or has been replaced by someone else.
+            If a code is invalid, the other participant is not excluded, or either has another replacement already.
         JournalFault
             If the entry cannot be written.
         """
@@ -157,6 +155,9 @@ class ExclusionLog:
             found = self._excluded(replaced)
             if self._numbers.get((code, task)) == found.number:
                 return None
+            if (code, task) in self._numbers:
+                other = self.replaced_by(code, experiment) or "a participant who was erased"
+                raise ConfigurationError(f"{code} replaces {other} already; a participant replaces one only.")
             if (found.number, task) in self._replaced:
                 other = self._replaced[found.number, task] or "a participant who was erased"
                 raise ConfigurationError(f"{replaced} has been replaced by {other} already.")
@@ -206,7 +207,7 @@ class ExclusionLog:
         reason = entry["reason"]
         if state not in (_EXCLUDED, _INCLUDED) or not all(isinstance(one, str) for one in (reason, utc)):
             raise ValueError("invalid exclusion")
-        if len(reason) > _LONGEST or len(utc) > _LONGEST:
+        if len(reason) > LONGEST_REASON or len(utc) > LONGEST_REASON:
             raise ValueError("text too long")
         if code is not None and state == _EXCLUDED:
             self.excluded[code] = Exclusion(self._count, code, reason, utc)
@@ -240,15 +241,6 @@ class ExclusionLog:
                 "can write, on a disk with hard links"
             ) from error
         self.refresh()
-
-
-def _checked(reason: str) -> str:
-    """Return a reason without surrounding blanks, if it is valid."""
-    text = " ".join(reason.split())
-    if not text or len(text) > _LONGEST:
-        raise ConfigurationError(f"--reason: must be given, with at most {_LONGEST} characters and without names.")
-    require_impersonal({"reason": text})
-    return text
 
 
 def select_included(places: Iterable[SessionFolder]) -> tuple[list[SessionFolder], list[LeftOut]]:

@@ -91,6 +91,28 @@ def require_impersonal(fields: Mapping[str, Any]) -> None:
             raise ConfigurationError(f"participant field {name!r}: looks like an address; people are codes here.")
 
 
+LONGEST_REASON = 500
+"""Maximum length of a reason."""
+
+
+def require_reason(reason: str, option: str = "--reason") -> str:
+    """Return a reason for a log, with single blanks between words.
+
+    Raises
+    ------
+    ConfigurationError
+        If the reason is empty, too long, or could identify a person.
+    """
+    text = " ".join(reason.split())
+    if not text or len(text) > LONGEST_REASON:
+        raise ConfigurationError(
+            f"{option}: must be given, with at most {LONGEST_REASON} characters and without names."
+        )
+    if "@" in text:
+        raise ConfigurationError(f"{option}: looks like an address; people are codes here.")
+    return text
+
+
 def task_label(name: str) -> str:
     """Return the letters and digits of an experiment's name as a BIDS label.
 

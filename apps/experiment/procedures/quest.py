@@ -58,7 +58,8 @@ _tables = lru_cache(maxsize=8)(_Tables)
 class QuestPlus:
     """A run of QUEST+ with two possible answers.
 
-    The prior is uniform, or for the threshold normal around that of an earlier session. A level is presented at most
+    The prior is uniform, or for the threshold normal around the threshold of an earlier session, with a standard
+    deviation of at least a sixth of the step between thresholds. A level is presented at most
     ``max_repeats`` times in a row. The level with the next most information replaces it, so that the computation time
     is constant.
 
@@ -85,7 +86,10 @@ class QuestPlus:
         self._posterior = np.full(len(tables.parameters), 1.0 / len(tables.parameters))
         if carried is not None:
             mean = math.log(min(max(carried.level, settings.minimum), settings.maximum))
-            prior = np.exp(-0.5 * ((tables.parameters[:, 0] - mean) / carried.spread) ** 2)
+            step = math.log(settings.maximum / settings.minimum) / (settings.thresholds - 1)
+            spread = max(carried.spread, step / 6.0)  # the next thresholds keep 1e-8, so that answers can reach them
+            exponents = -0.5 * ((tables.parameters[:, 0] - mean) / spread) ** 2
+            prior = np.exp(exponents - exponents.max())
             self._posterior = prior / prior.sum()
         self._gain, self._mean = np.empty((2, settings.count))
         self._last, self._in_a_row = -1, 0

@@ -32,7 +32,7 @@ from apps.experiment.schedule import (
     carried_thresholds,
     day_of,
     earlier_thresholds,
-    read_state,
+    first_due_day,
     require_due,
     sessions_of,
     today_in,
@@ -357,11 +357,10 @@ def _scheduled(design: Design, request: Request, place: SessionFolder) -> dict[s
     schedule, name = design.schedule, design.experiment.name
     if not schedule.sessions:
         return None
-    today = request.date or today_in(schedule.zone)
-    previous = sessions_of(request.out, request.code, name).get(request.session - 1)
-    if request.simulated and request.date is None and previous is not None:
-        day = day_of(read_state(previous), schedule.zone)
-        today = window_of(schedule, request.session, day).first or today
+    today = request.date
+    if today is None and request.simulated:
+        today = first_due_day(schedule, request.out, request.code, name, request.session)
+    today = today or today_in(schedule.zone)
     return require_due(schedule, place, request.out, name, today, request.outside)
 
 

@@ -259,6 +259,25 @@ def test_interrupted_replacement_is_completed_by_the_next_start(study, step, mon
     assert len(ExclusionLog(out).excluded) == 1 and len(list((out / "exclusions").iterdir())) == 2
 
 
+def test_interrupted_replacement_is_of_one_participant_only(study, monkeypatch):
+    design, out = study
+    ExclusionLog(out).exclude("P3", "late")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "transfer_slot", killed)
+        with pytest.raises(KeyboardInterrupt):
+            start(design, out, "P5", replaces="P2")
+    with pytest.raises(ConfigurationError, match="P2 has been replaced by P5 already"):
+        start(design, out, "P6", replaces="P2")
+    with pytest.raises(ConfigurationError, match="P5 replaces P2 already"):
+        start(design, out, "P5", replaces="P3")
+    assert start(design, out, "P5", replaces="P2")[0] == 1
+    assert start(design, out, "P6", replaces="P3")[0] == 2
+
+
 def test_excluded_participant_neither_begins_nor_continues(study):
     design, out = study
     with pytest.raises(ConfigurationError, match=r"P2 was excluded \(ill\)"):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from apps.cli import main
+from apps.experiment import command as experiment_command
 from apps.experiment import schedule, status
 from apps.experiment.command import describe
 from apps.experiment.design import read_design
@@ -424,6 +425,34 @@ def test_command_refuses_before_anything_is_written(tmp_path, out, capsys, argum
     assert "no table" in command(capsys, "run", changed(tmp_path), "--outside-window", "x", "--participant", "P1")[2]
 
 
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [("", "must be given"), (" ", "must be given"), ("x" * 501, "at most 500"), ("a@b", "an address")],
+)
+def test_invalid_reason_outside_the_window_is_refused(tmp_path, design, out, capsys, reason, words):
+    run = ("run", scheduled(tmp_path), "--out", out, "--observer", "simulated", "--outside-window", reason)
+    code, _, errors = command(capsys, *run)
+    assert code == 2 and "--outside-window: " in errors and words in errors and not out.exists()
+    hold(design, out, 1, 0)
+    if reason.strip():
+        with pytest.raises(ConfigurationError, match=words):
+            hold(design, out, 2, 1, outside=reason)
+
+
+def test_failure_of_the_report_keeps_the_results(tmp_path, out, capsys, monkeypatch):
+    def fails(*_):
+        raise ValueError("no\nfit")
+
+    monkeypatch.setattr(experiment_command, "_write_report", fails)
+    file, page = changed(tmp_path, "most_trials = 4", "most_trials = 1"), tmp_path / "a report.html"
+    run = ("run", file, "--observer", "simulated", "--participant", "P1", "--out", out, "--report", page, "--json")
+    code, printed, errors = command(capsys, *run)
+    result, (line,) = json.loads(printed), [one for one in errors.splitlines() if "--report" in one]
+    assert code == 2 and result["report"] is None and Path(result["journal"]).is_file()
+    assert "not written (no fit)" in line and f"experiment report {out / 'sub-P1'} --out '{page}'" in line
+    assert "Traceback" not in errors
+
+
 def test_status_ignores_folders_that_are_no_sessions(study):
     """Folders that are no sessions are ignored."""
     (study / "sub-P9" / "ses-01").mkdir(parents=True)
@@ -490,6 +519,18 @@ def test_prior_of_quest_is_the_posterior_of_the_last_session_and_a_change():
         assert report["log_sd"] == pytest.approx(spread, rel=0.1)
     made = make_procedure(table, guess=0.5, seed=trial_seed(0, 0, 0, 0, 0), carried=Carried(1e9, 1e-3))
     assert made.report()["estimate"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-300, 1e-9, 1e-3])
+@pytest.mark.parametrize("level", [0.1, 0.0123, 1e-9])
+def test_prior_of_quest_with_a_small_spread_is_finite(level, spread):
+    table = {"kind": "quest+", "minimum": 0.01, "maximum": 1.0, "thresholds": 5}
+    made = make_procedure(table, guess=0.5, seed=trial_seed(0, 0, 0, 0, 0), carried=Carried(level, spread))
+    report = made.report()
+    assert math.isfinite(report["log_sd"]) and 0.005 < report["estimate"] < 0.2
+    for _ in range(30):
+        made.add_outcome(made.level(), False)
+    assert made.report()["estimate"] > report["estimate"], "the answers can change the threshold"
 
 
 def test_quest_carries_its_posterior_over(tmp_path, out):

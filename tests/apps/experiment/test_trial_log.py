@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import doctest
+from datetime import date
 
 import numpy as np
 import pytest
@@ -15,9 +16,13 @@ from apps.experiment import (
     export_sessions,
     make_procedure,
     read_sessions,
+    trial_log,
     trial_rows,
     trial_seed,
 )
+from apps.experiment.journal.exclusion import ExclusionLog
+from apps.experiment.schedule import scheduled_events
+from apps.experiment.status import read_status
 from haptics.errors import ConfigurationError
 from tests.apps.experiment.journal.records import response
 
@@ -191,3 +196,62 @@ def test_trial_that_was_killed_after_its_answer_is_run_again(tmp_path):
         assert log.begin_trial(0.5, values=(2.0, 2.5))[0] == 1
         log.finish_trial("2", correct=True, repeat=[3])
     assert [(row["attempt"], row["reasons"]) for row in trial_rows(log.place)] == [(2, "3")]
+
+
+# --- schedule and exclusion ---
+
+SCHEDULE = {"sessions": 2, "minimum_days": 2, "maximum_days": [5], "time_zone": "UTC"}
+
+
+@pytest.fixture
+def on_day(monkeypatch):
+    """Open the log of a human participant on a day of March 2026."""
+
+    def opened_on(folder, day, session, **changes):
+        monkeypatch.setattr(trial_log, "today_in", lambda zone: date(2026, 3, day))
+        return opened(folder, session=session, observer="", schedule=SCHEDULE, **changes)
+
+    return opened_on
+
+
+def test_session_outside_its_window_is_refused_without_a_reason(tmp_path, on_day):
+    with on_day(tmp_path, 2, 1) as log:
+        log.finish()
+    for day, words in ((3, "session 2 of P01 is due from 2026-03-04 to 2026-03-07"), (9, "had to begin")):
+        with pytest.raises(ConfigurationError, match=words + ".*add --outside-window REASON"):
+            on_day(tmp_path, day, 2)
+    assert not (tmp_path / "sub-P01" / "ses-02").exists()
+    for reason, words in (("see anna@example.org", "looks like an address"), ("x" * 501, "at most 500")):
+        with pytest.raises(ConfigurationError, match=words):
+            on_day(tmp_path, 9, 2, outside_window=reason)
+    with on_day(tmp_path, 9, 2, outside_window="snow") as log:
+        log.begin_block()
+    with on_day(tmp_path, 10, 2) as log:
+        events = scheduled_events(log.state)
+        assert [(one["date"], one.get("outside"), one.get("reason")) for one in events] == [
+            ("2026-03-09", "late", "snow"),
+            ("2026-03-10", None, None),
+        ]
+        log.finish()
+    (found,) = read_status(tmp_path, date(2026, 3, 11))
+    assert found.participants[0].state == "finished"
+    with pytest.raises(ConfigurationError, match="the experiment has 2"):
+        on_day(tmp_path, 10, 3)
+    with pytest.raises(ConfigurationError, match="without a schedule"):
+        opened(tmp_path, outside_window="x")
+
+
+def test_session_of_a_simulated_observer_is_due_on_the_first_day(tmp_path):
+    for session in (1, 2):
+        with opened(tmp_path, session=session, schedule=SCHEDULE) as log:
+            log.finish()
+    assert scheduled_events(log.state)[0]["days"] == 2
+
+
+def test_excluded_participant_is_refused(tmp_path):
+    with opened(tmp_path) as log:
+        log.begin_block()
+    ExclusionLog(tmp_path).exclude("P01", "ill")
+    for session in (1, 2):
+        with pytest.raises(ConfigurationError, match=r"P01 was excluded \(ill\)"):
+            opened(tmp_path, session=session)
