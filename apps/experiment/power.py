@@ -24,8 +24,8 @@ from apps.experiment.observers import (
     make_observer,
     yes_criterion,
 )
-from apps.experiment.procedures.methods import child, make_procedure, person_seed, trial_seed
-from apps.experiment.procedures.settings import possible_levels, procedure_settings
+from apps.experiment.procedures.methods import child, make_procedure, person_seed, threshold_of, trial_seed
+from apps.experiment.procedures.settings import Carried, possible_levels, procedure_settings
 from apps.experiment.settings import ConditionSettings, PowerSettings
 from apps.experiment.trial import TASKS, TrialView
 from apps.shared.terminal import wrapped
@@ -74,7 +74,12 @@ class Arm:
     stride : int
         Trials of a session from one trial of a track to the next, which determine the course of a drift.
     sessions : int
-        Sessions that are analysed, whose answers are fitted together.
+        Sessions of a participant. The answers of all that are analysed are fitted together.
+    training : tuple of int
+        Numbers of the sessions that are not analysed.
+    carried : float
+        Standard deviation of the change of ln(threshold) between sessions, if staircases and QUEST+ begin with the
+        threshold of the previous session. 0 if they do not.
     """
 
     name: str
@@ -88,6 +93,8 @@ class Arm:
     null: float = 0.0
     stride: int = 1
     sessions: int = 1
+    training: tuple[int, ...] = ()
+    carried: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -183,13 +190,19 @@ def _simulate_arm(
     person.acuity_factor *= arm.factor * math.exp(arm.spread * float(rng.standard_normal()))
     guess = TASKS[arm.task].guess or 0.0
     levels, answers = list[float](), list[Any]()
+    carried: list[Carried | None] = [None] * arm.tracks
     for session in range(arm.sessions):
         procedures = []
-        for track in range(session * arm.tracks, (session + 1) * arm.tracks):
-            own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1, track))
-            procedures.append(make_procedure(arm.procedure, guess=guess, seed=own))
+        for track in range(arm.tracks):
+            number = session * arm.tracks + track
+            own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1, number))
+            procedures.append(make_procedure(arm.procedure, guess=guess, seed=own, carried=carried[track]))
         presented, given = _run(procedures, arm, person, rng)
-        levels, answers = levels + presented, answers + given
+        if session + 1 not in arm.training:
+            levels, answers = levels + presented, answers + given
+        if arm.carried:
+            thresholds = map(threshold_of, procedures)
+            carried = [one and Carried(one[0], math.hypot(one[1] or 0.0, arm.carried)) for one in thresholds]
     truth = person.truth(arm.axis, arm.reference)
     if arm.task == "adjustment":
         # With n degrees of freedom, the log of the sample variance is biased by psi(n/2) - ln(n/2), about -1/n.
@@ -335,7 +348,8 @@ def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, A
         )
     table = {**observer, "level": 1}
     typical = build(ObserverSettings, table, "observer")
-    arms = []
+    arms, schedule = [], design.schedule
+    carried = schedule.spread if schedule.carry_over else 0.0
     chosen = _conditions(design, settings)
     for condition in chosen:
         procedure, allowed = design.procedure_of(condition), _FITTING.get(task, _PROCEDURES)
@@ -354,7 +368,7 @@ def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, A
         interleaved = design.conditions if design.trials.interleave else (condition,)
         stride = sum(one.tracks for one in interleaved)
         arm = Arm(condition.name, task, axis, reference, condition.tracks, procedure, null=share, stride=stride)
-        arms.append(replace(arm, sessions=_analysed(design)))
+        arms.append(replace(arm, sessions=max(schedule.sessions, 1), training=schedule.training, carried=carried))
     if settings.question != "precision":
         first, second = (typical.acuity(arm.axis).increment(arm.reference) / (arm.reference or 1.0) for arm in arms)
         spread = math.sqrt(math.log1p(settings.ratio_spread**2))
@@ -366,11 +380,6 @@ def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, A
             replace(arm, name=f"{group}: {arm.name}") for arm, group in zip(arms, design.groups.names[:2], strict=True)
         ]
     return Study(tuple(arms), table, settings.shape, settings.proportion, settings.seed, shares)
-
-
-def _analysed(design: Design) -> int:
-    """Return the number of sessions of a participant that are analysed."""
-    return max(design.schedule.sessions - len(design.schedule.training), 1)
 
 
 def _conditions(design: Design, settings: PowerSettings) -> list[ConditionSettings]:
@@ -465,6 +474,7 @@ def outcome(
             "give it other levels or more trials."
         )
     values = fractions[:, :, 0] if study.shares else found  # groups are different people
+    analysed = max(design.schedule.sessions - len(design.schedule.training), 1)
     rows = plan(values[known], settings, study.shares)
     trials = {arm.name: float(count) for arm, count in zip(study.arms, results[:, :, 2].mean(axis=0), strict=True)}
     return {
@@ -474,7 +484,7 @@ def outcome(
         "truth": math.exp(float(truth[known].mean())),
         "left_out": int(np.sum(~known)),
         "trials": trials,
-        "minutes": minutes(design, {name: n / _analysed(design) for name, n in trials.items()}, reaction_time),
+        "minutes": minutes(design, {name: n / analysed for name, n in trials.items()}, reaction_time),
         "power": [vars(row) for row in rows],
         "enough": enough(rows, settings.wanted),
     }

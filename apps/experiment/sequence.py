@@ -19,6 +19,7 @@ from apps.experiment.procedures.methods import (
     catch_positions,
     child,
     make_procedure,
+    threshold_of,
     trial_seed,
     williams_order,
 )
@@ -192,17 +193,12 @@ class TrialSequence:
         }
 
     def thresholds(self) -> dict[str, dict[str, Any]]:
-        """Return the threshold that each staircase and QUEST+ has found, by the name of the track.
-
-        A staircase with too few reversals has its last level. Tracks without trials are left out.
-        """
+        """Return the threshold that each staircase and QUEST+ has found (`threshold_of`), by the name of the track."""
         found = {}
         for section in self._sections:
             for (_, label), procedure in zip(section.labels, section.tracks.procedures, strict=True):
-                report = procedure.report()
-                if report["kind"] in ("staircase", "quest+") and report["trials"]:
-                    level = report["estimate"] or procedure.level()
-                    found[label] = {"level": level, "log_sd": report["log_sd"] if report["kind"] == "quest+" else None}
+                if (threshold := threshold_of(procedure)) is not None:
+                    found[label] = {"level": threshold[0], "log_sd": threshold[1]}
         return found
 
     def next(self) -> TrialSpec | None:

@@ -42,6 +42,17 @@ A step down and up again may exceed a limit by a rounding error.
 """
 
 
+def threshold_of(procedure: Procedure) -> tuple[float, float | None] | None:
+    """Return the threshold of a staircase or QUEST+, and its standard deviation of ln(threshold) if it is known.
+
+    A staircase with too few reversals has its last level. The result is None for other procedures and without trials.
+    """
+    report = procedure.report()
+    if report["kind"] not in ("staircase", "quest+") or not report["trials"]:
+        return None
+    return report["estimate"] or procedure.level(), report["log_sd"] if report["kind"] == "quest+" else None
+
+
 def make_procedure(
     table: Mapping[str, Any], *, guess: float, seed: SeedSequence, carried: Carried | None = None
 ) -> Procedure:

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from apps.experiment import command
+from apps.experiment import command, power
 from apps.experiment.observers import ROOT_2, Z75, different, phi, yes_criterion
 from apps.experiment.power import Arm, Row, Study, enough, noticed_at, simulate_people
 from apps.experiment.power import plan as plan_power
+from apps.experiment.procedures.methods import make_procedure
 from apps.experiment.settings import PowerSettings
 from haptics.errors import ConfigurationError
 from tests.processes import ROOT
@@ -218,6 +219,32 @@ def test_drift_is_simulated():
     found, without = (simulate_people(one, 0, 60)[:, 0] for one in (study, replace(study, observer={"spread": 0.0})))
     assert (found[:, 1] == without[:, 1]).all(), "the truth is the usual threshold"
     assert np.std(without[:, 0]) < 0.3 and np.std(found[:, 0]) == pytest.approx(0.8, rel=0.2)
+
+
+FAR = {"kind": "staircase", "start": 4.0, "minimum": 0.02, "maximum": 4.0, "reversals": 8, "most_trials": 60}
+
+
+@pytest.mark.parametrize("procedure", [FAR, QUEST | {"trials": 20}])
+def test_sessions_begin_with_the_threshold_of_the_training(procedure, monkeypatch):
+    """The trials of the training are not analysed, and its threshold is that with which the next session begins."""
+    begun = []
+
+    def recorded(*arguments, **named):
+        begun.append((named["carried"], make_procedure(*arguments, **named)))
+        return begun[-1][1]
+
+    monkeypatch.setattr(power, "make_procedure", recorded)
+    arm = replace(WEAK, procedure=procedure, tracks=2, sessions=3, training=(1,), carried=0.4)
+    (found,) = simulate_people(replace(STUDY, arms=(arm,)), 0, 1)[:, 0]
+    assert [carried is None for carried, _ in begun] == [True] * 2 + [False] * 4
+    for (_, earlier), (carried, _) in zip(begun, begun[2:], strict=False):
+        assert carried.level == earlier.report()["estimate"]
+        log_sd = earlier.report()["log_sd"] if procedure["kind"] == "quest+" else 0.0
+        assert carried.spread == pytest.approx(math.hypot(0.4, log_sd))
+    assert found[2] == sum(procedure.trials for _, procedure in begun[2:])
+    begun.clear()
+    simulate_people(replace(STUDY, arms=(replace(arm, carried=0.0),)), 0, 1)
+    assert [carried for carried, _ in begun] == [None] * 6
 
 
 NUMBERS = (4, 8, 16, 32)
