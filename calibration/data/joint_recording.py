@@ -115,13 +115,19 @@ class JointRecording:
     gaps: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
+        if self.gaps is not None and np.shape(self.gaps) != np.shape(self.time):
+            raise self.error(
+                f"gaps has the shape {np.shape(self.gaps)}; must be the shape of time {np.shape(self.time)}"
+            )
         for name in _SIGNALS:
             if getattr(self, name) is None:
                 continue
             values = np.asarray(getattr(self, name), float)
             object.__setattr__(self, name, values)
             if values.ndim != 1 or values.shape != np.shape(self.time):
-                raise self.error(f"{name} has the shape {values.shape}; must be that of time {np.shape(self.time)}")
+                raise self.error(
+                    f"{name} has the shape {values.shape}; must be the shape of time {np.shape(self.time)}"
+                )
             bad = np.flatnonzero(~np.isfinite(values))
             if len(bad):
                 raise self.error(f"{name} is not a finite number in sample {bad[0]} (and {len(bad) - 1} others)")
@@ -156,7 +162,7 @@ class JointRecording:
         if len(self) < LEAST:
             raise self.error(f"{len(self)} samples are too few to choose terms; must be at least {LEAST}")
         if not np.ptp(self.velocity) > 0.0:
-            raise self.error("the velocity never changes; friction cannot be told from an offset")
+            raise self.error("the velocity never changes; friction cannot be separated from an offset")
         if not self.effort.any():
             raise self.error("the torque or force is 0 in every sample: there is nothing to explain")
 

@@ -24,6 +24,8 @@ _PADDING, _EDGE = 3.0, 0.7
 """Continuation beyond both ends, and length of the unreliable ends, in periods of the cut-off."""
 _JITTER = 1e-3
 """Maximum jitter of evenly spaced times, in periods."""
+_LONGEST_GAP = 4.0
+"""Maximum time between samples that is interpolated, in periods; longer gaps are marked."""
 _ABOVE, _HIGHEST = 4.0, 0.3
 """Lower bound of the noise band in cut-offs, and its maximum as a fraction of the sampling rate."""
 _CANDIDATES = 40
@@ -111,6 +113,46 @@ def smooth(time: Array, values: Array, cutoff: float, derivative: int = 0) -> Ar
     elif derivative == 1:
         result = result + (whole[-1] - whole[0]) / ((len(whole) - 1) * period)
     return np.interp(time, even, result) if uneven else np.asarray(result)
+
+
+def evenly(time: Array, values: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Interpolate samples to even times by cubic polynomials.
+
+    Samples of a device are uneven, and some are missing. Linear interpolation, as in `smooth`, attenuates the
+    acceleration more.
+
+    Parameters
+    ----------
+    time : (n,) float array
+        Increasing times [s].
+    values : (n, k) float array
+        Samples.
+
+    Returns
+    -------
+    time : (m,) float array
+        Even times; the given ones if they are even.
+    values : (k, m) float array
+        Values at these times.
+    gaps : (m,) bool array
+        Times at which neighbouring samples are more than `_LONGEST_GAP` periods apart.
+    """
+    period = float(np.median(np.diff(time)))
+    even = time[0] + period * np.arange(round(float(time[-1] - time[0]) / period) + 1)
+    if len(even) == len(time) and float(np.abs(even - time).max()) <= _JITTER * period:
+        return time, values.T, np.zeros(len(time), bool)
+    even = even[even <= time[-1] + _JITTER * period]
+    k = np.minimum(np.searchsorted(time, even, side="right") - 1, len(time) - 2)
+    width = (time[k + 1] - time[k])[:, None]
+    s = (even - time[k])[:, None] / width
+    slopes = np.gradient(values, time, axis=0)
+    found = (
+        (1.0 + 2.0 * s) * (1.0 - s) ** 2 * values[k]
+        + s * (1.0 - s) ** 2 * width * slopes[k]
+        + s**2 * (3.0 - 2.0 * s) * values[k + 1]
+        - s**2 * (1.0 - s) * width * slopes[k + 1]
+    )
+    return even, found.T, width[:, 0] > _LONGEST_GAP * period
 
 
 def motion(time: Array, position: Array, cutoff: float | None = None) -> Motion:

@@ -351,15 +351,17 @@ def joined(recordings: Sequence[Samples]) -> Samples:
         known = [getattr(part, name) for part in parts if getattr(part, name) is not None]
         return np.concatenate(known) if len(known) == len(parts) else None
 
+    def mask(name: str) -> NDArray[np.bool_] | None:
+        masks = [getattr(part, name) for part in parts]
+        if all(one is None for one in masks):
+            return None
+        return np.concatenate(
+            [np.zeros(n, bool) if one is None else one for n, one in zip(lengths, masks, strict=True)]
+        )
+
     commanded = [part.commanded for part in parts if part.commanded is not None]
     travels = tuple(part.travel for part in parts if part.travel is not None)
     repeated = len(commanded) == len(parts)
-    excluded: dict[str, Any] = {}
-    for name in ("saturated", "gaps"):
-        if any(getattr(part, name) is not None for part in parts):
-            masks = [getattr(part, name) for part in parts]
-            masks = [np.zeros(len(p.time), bool) if m is None else m for p, m in zip(parts, masks, strict=True)]
-            excluded[name] = np.concatenate(masks)
     together = zip(*(vars(one).values() for one in commanded), strict=True)
     columns: dict[str, Any] = {name: whole(name) for name in ("velocity", "friction", *_OPTIONAL)}
     return Samples(
@@ -371,5 +373,6 @@ def joined(recordings: Sequence[Samples]) -> Samples:
         rounds=tuple(lengths) if repeated else (),
         travel=Travel.joined(travels) if len(travels) == len(parts) else None,
         recording=np.repeat(np.arange(len(parts)), lengths),
-        **excluded,
+        saturated=mask("saturated"),
+        gaps=mask("gaps"),
     )

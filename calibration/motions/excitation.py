@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from calibration.data import signals
 from calibration.data.joint_recording import JointRecording, Source
-from calibration.data.signals import best_cutoff, smooth
+from calibration.data.signals import best_cutoff, evenly, smooth
 from calibration.motions.procedure import (
     Measurement,
     Mover,
@@ -298,12 +298,6 @@ _STEP = 0.25e-3
 _SAME = 1e-4
 """Samples closer together in time than this are the same sample [s]."""
 
-_JITTER = 1e-3
-"""Maximum jitter of even sample times, in periods."""
-
-_LONGEST_GAP = 4.0
-"""Maximum time between samples that is interpolated, in periods; longer gaps are excluded from the fit."""
-
 _MOVING = 0.1
 """Minimum speed of samples used for the delay, as a fraction of the top speed.
 
@@ -386,46 +380,6 @@ def joint_recording(rows: Rows, axis: int, source: Source) -> JointRecording:
         cutoff=moved.cutoff,
         gaps=gaps if gaps.any() else None,
     )
-
-
-def evenly(time: Array, values: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Interpolate samples to even times by cubic polynomials.
-
-    Samples of a device are uneven, and some are missing. Linear interpolation, as in `calibration.data.signals.smooth`,
-    would attenuate the acceleration more than the force.
-
-    Parameters
-    ----------
-    time : (n,) float array
-        Increasing times [s].
-    values : (n, k) float array
-        Samples.
-
-    Returns
-    -------
-    time : (m,) float array
-        Even times; the given ones if they are even.
-    values : (k, m) float array
-        Values at these times.
-    gaps : (m,) bool array
-        Times at which neighbouring samples are more than `_LONGEST_GAP` periods apart.
-    """
-    period = float(np.median(np.diff(time)))
-    even = time[0] + period * np.arange(round(float(time[-1] - time[0]) / period) + 1)
-    if len(even) == len(time) and float(np.abs(even - time).max()) <= _JITTER * period:
-        return time, values.T, np.zeros(len(time), bool)
-    even = even[even <= time[-1] + _JITTER * period]
-    k = np.minimum(np.searchsorted(time, even, side="right") - 1, len(time) - 2)
-    width = (time[k + 1] - time[k])[:, None]
-    s = (even - time[k])[:, None] / width
-    slopes = np.gradient(values, time, axis=0)
-    found = (
-        (1.0 + 2.0 * s) * (1.0 - s) ** 2 * values[k]
-        + s * (1.0 - s) ** 2 * width * slopes[k]
-        + s**2 * (3.0 - 2.0 * s) * values[k + 1]
-        - s**2 * (1.0 - s) * width * slopes[k + 1]
-    )
-    return even, found.T, width[:, 0] > _LONGEST_GAP * period
 
 
 def mean_force(given: Array, command: Array, period: float, time: Array) -> Array:

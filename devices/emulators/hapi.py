@@ -140,19 +140,19 @@ class Arms(SimulatedHandle):
     def go_home(self) -> None:
         """Return the arms to the home pose, held by the operator."""
         self.restart()
-        self._left: int | None = None
+        self._readings_left: int | None = None
         self._released: float | None = None
 
     def set_up(self) -> None:
-        """Count readings from now on, unless an earlier set-up has begun that."""
-        if self._left is None:
-            self._left = self._held
+        """Start counting readings at the first set-up."""
+        if self._readings_left is None:
+            self._readings_left = self._held
 
     def count_reading(self, now: float) -> None:
         """Count a reading of the angles at `now` [s]; after the last one the operator begins to move the handle."""
-        if self._left is not None and self._released is None:
-            self._left -= 1
-            if self._left <= 0:
+        if self._readings_left is not None and self._released is None:
+            self._readings_left -= 1
+            if self._readings_left <= 0:
                 self._released = now
 
     def since_let_go(self, now: float) -> float:

@@ -245,7 +245,7 @@ class FalconExchange(Exchange):
     """Exchange of motor numbers for encoder counts, with a second thread that reads.
 
     A sample consists of the three counts and the buttons. Its time is the time of the request, which is earlier than
-    the reading of the encoders. The order of replies is the order of requests.
+    the reading of the encoders. Replies arrive in the order of the requests.
 
     Parameters
     ----------

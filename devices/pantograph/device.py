@@ -51,7 +51,7 @@ class PantographSettings(ExchangeSettings):
         if self.reply_timeout > 0.5 * self.watchdog:
             raise ConfigurationError(
                 f"device.reply_timeout = {self.reply_timeout:g} s: must be at most half of device.watchdog = "
-                f"{self.watchdog:g} s, so that a late answer is not taken for the end of the driver."
+                f"{self.watchdog:g} s, so that a late answer does not look like the end of the driver."
             )
 
     @property

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import devices
 from calibration.data.joint_recording import Source
+from calibration.data.signals import evenly
 from calibration.friction import FitSettings
 from calibration.identification import IdentificationOptions, identify
 from calibration.motions import Mover, rows_of
@@ -16,7 +17,6 @@ from calibration.motions.excitation import (
     Excitation,
     HandleExcitation,
     approach,
-    evenly,
     joint_recording,
     mean_force,
     plan,
@@ -164,7 +164,7 @@ def test_missing_samples_are_interpolated_and_long_gaps_are_marked():
     assert np.abs(found - wave)[~gaps].max() < np.abs(linear - wave)[~gaps].max() / 20.0
 
 
-def loaded_round(rng, skipped):
+def simulated_round(rng, skipped):
     """Return the rows of a controlled handle of 0.2 kg and 0.5 N s/m whose servo skips a share of the ticks.
 
     Samples are 0.9 ms old and have steps of 10 um. Commands act 0.1 ms after their tick.
@@ -198,9 +198,9 @@ def loaded_round(rng, skipped):
 
 def test_skipped_ticks_do_not_bias_the_friction():
     rng = np.random.default_rng(4)
-    rounds = [joint_recording(loaded_round(rng, 0.004), 0, Source("simulated", "0" * 64)) for _ in range(3)]
-    settings = FitSettings(fit_inertia=True, common_offset=True)
-    found = identify(rounds, IdentificationOptions("viscous", "auto", settings=settings)).fit
+    rounds = [joint_recording(simulated_round(rng, 0.004), 0, Source("simulated", "0" * 64)) for _ in range(3)]
+    with_mass = FitSettings(fit_inertia=True, common_offset=True)
+    found = identify(rounds, IdentificationOptions("viscous", "auto", settings=with_mass)).fit
     assert found.excluded["gaps"] > 0
     for name, truth in (("viscosity", 0.5), ("inertia", 0.2)):
         low, high = found.intervals[name]

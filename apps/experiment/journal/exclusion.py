@@ -144,7 +144,8 @@ class ExclusionLog:
         Raises
         ------
         ConfigurationError
-            If a code is invalid, the other participant is not excluded, or either has another replacement already.
+            If a code is invalid, `replaced` is not excluded or has another replacement, or `code` replaces another
+            participant.
         JournalFault
             If the entry cannot be written.
         """

@@ -510,7 +510,7 @@ def test_carried_level_is_within_the_levels_of_the_staircase(design, level, star
 
 
 def test_prior_of_quest_is_the_posterior_of_the_last_session_and_a_change():
-    """Without answers, the estimate is that of the last session, with its spread; also at the end of the grid."""
+    """Without answers, estimate and spread are equal to the last session, also at the end of the grid."""
     table = {"kind": "quest+", "minimum": 0.01, "maximum": 1.0, "thresholds": 200}
     for level, spread in ((0.1, 0.3), (0.05, 0.6)):
         made = make_procedure(table, guess=0.5, seed=trial_seed(0, 0, 0, 0, 0), carried=Carried(level, spread))

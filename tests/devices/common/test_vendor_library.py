@@ -151,7 +151,7 @@ def test_denied_permission_says_what_to_do(sdk, monkeypatch):
         SDK.load(str(sdk), COS)
 
 
-def test_names_of_processors_tell_both_kinds_of_arm_apart(tmp_path, monkeypatch):
+def test_names_of_processors_distinguish_both_kinds_of_arm(tmp_path, monkeypatch):
     file = spoilt(tmp_path / "libpuck.so", b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\xb7\x00")
     python = spoilt(tmp_path / "python", b"\x7fELF\x01\x01\x01" + bytes(9) + b"\x03\x00\x28\x00")
     monkeypatch.setattr("devices.common.vendor_library.sys.executable", str(python))

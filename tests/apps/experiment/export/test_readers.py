@@ -126,7 +126,7 @@ def test_bids_validator_finds_no_error_in_groups_factors_and_forms(study, name, 
 
 
 def traces(folder, code):
-    """Return the files with a code in their path or bytes, also in those of members of archives."""
+    """Return the files with a code in their path or bytes, also in the path or bytes of members of archives."""
     found = []
     for path in folder.rglob("*"):
         parts = [str(path.relative_to(folder)).encode(), path.read_bytes() if path.is_file() else b""]

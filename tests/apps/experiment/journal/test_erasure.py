@@ -14,7 +14,7 @@ import pytest
 
 from apps.experiment.assignment import AssignmentLog
 from apps.experiment.export.formats import new_export, write_text
-from apps.experiment.journal import erasure
+from apps.experiment.journal import erasure, search
 from apps.experiment.journal.erasure import RECORD, erase, find_participant, read_record
 from apps.experiment.journal.exclusion import ExclusionLog
 from apps.experiment.journal.folder import reserve_slot
@@ -242,9 +242,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_archive_is_named_as_not_searched_and_kept(name, out, monkeypatch):
-    monkeypatch.setattr(erasure, "_LARGEST_UNPACKED", 8 << 20)
-    monkeypatch.setattr(erasure, "_LARGEST_NESTED", 2 << 20)
-    monkeypatch.setattr(erasure, "_MOST_MEMBERS", 100)
+    monkeypatch.setattr(search, "_LARGEST_UNPACKED", 8 << 20)
+    monkeypatch.setattr(search, "_LARGEST_NESTED", 2 << 20)
+    monkeypatch.setattr(search, "_MOST_MEMBERS", 100)
     (out / name).write_bytes(HOSTILE[name])
     found = find_participant(out, "P01")
     assert (found.copies, found.unsearched) == ((), (out / name,))
