@@ -111,9 +111,9 @@ class Case:
         return round(self.start / PERIOD)
 
 
-def cases():
-    """Yield all combinations of faults, devices, models and phases."""
-    for fault in FAULTS:
+def cases(faults):
+    """Yield all combinations of `faults`, devices, models and phases."""
+    for fault in faults:
         for device, models in DEVICES.items():
             for model in models:
                 for phase in PHASES:
@@ -259,6 +259,6 @@ def run(case, folder, time=Simulated):
     return Finding(case, causality, recording.rows, log["command"], ticks, message, verify(recording), largest)
 
 
-def find_all(folder):
-    """Run all cases."""
-    return [run(case, folder) for case in cases()]
+def find_all(folder, faults=tuple(FAULTS)):
+    """Run all cases of `faults`."""
+    return [run(case, folder) for case in cases(faults)]

@@ -1,5 +1,9 @@
 """Effects of every fault on every device, with every model, in every phase, and their table."""
 
+import functools
+import pickle
+import shutil
+
 import numpy as np
 import pytest
 
@@ -9,6 +13,7 @@ from haptics.device import Causality
 from haptics.records import Status
 from haptics.rendering.envelope import UNUSABLE
 from haptics.servo.kernels import FAULT_AFTER
+from tests.made_once import made_once
 from tests.safety_runs import DEVICES, PERIOD, Case, Passing, find_all, run
 from tests.safety_table import (
     AFTER_ALL,
@@ -23,9 +28,17 @@ from tests.safety_table import (
 
 @pytest.fixture(scope="module")
 def findings(tmp_path_factory):
-    """Return the results of all runs by fault."""
-    found = find_all(tmp_path_factory.mktemp("faults"))
-    return {fault: [finding for finding in found if finding.case.fault == fault] for fault in FAULTS}
+    """Return a function that returns the results of all runs with a fault."""
+
+    @functools.cache
+    def of(fault):
+        def make(folder):
+            (folder / "findings").write_bytes(pickle.dumps(find_all(folder, [fault])))
+            shutil.rmtree(folder / "recordings")
+
+        return pickle.loads((made_once(tmp_path_factory, f"fault-{fault}", make) / "findings").read_bytes())
+
+    return of
 
 
 def told_from_the_first_sample_on(case):
@@ -35,7 +48,7 @@ def told_from_the_first_sample_on(case):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_contact_is_in_the_phase_that_the_table_says(findings, fault):
-    for finding in findings[fault]:
+    for finding in findings(fault):
         assert finding.phase_is_right, finding.case
         if finding.case.phase != "start" and finding.causality is Causality.IMPEDANCE:
             force = finding.rows["command"][finding.case.first - 1]
@@ -44,7 +57,7 @@ def test_the_contact_is_in_the_phase_that_the_table_says(findings, fault):
 
 @pytest.mark.parametrize("fault", FATAL)
 def test_what_cannot_go_on_is_safe_within_two_ticks_and_ends_as_a_fault(findings, fault):
-    judged = [finding for finding in findings[fault] if not told_from_the_first_sample_on(finding.case)]
+    judged = [finding for finding in findings(fault) if not told_from_the_first_sample_on(finding.case)]
     assert len(judged) >= 8
     for finding in judged:
         case, safe_after = finding.case, finding.safe_after
@@ -58,14 +71,14 @@ def test_what_cannot_go_on_is_safe_within_two_ticks_and_ends_as_a_fault(findings
 
 @pytest.mark.parametrize("fault", HARMLESS)
 def test_what_is_not_far_from_the_truth_ends_no_run(findings, fault):
-    for finding in findings[fault]:
+    for finding in findings(fault):
         assert finding.message == ""
         assert len(finding.refused) == 0, finding.case
 
 
 @pytest.mark.parametrize("fault", UNSEEN)
 def test_what_no_sample_shows_is_noticed_where_an_arm_should_move(findings, fault):
-    for finding in findings[fault]:
+    for finding in findings(fault):
         case, status = finding.case, finding.rows["status"]
         moves = case.phase == "slip" or (fault, case.phase) == ("ignored", "stick")  # else it would move later
         assert bool(finding.message) == (moves and finding.causality is Causality.ADMITTANCE), case
@@ -81,7 +94,7 @@ def test_what_no_sample_shows_is_noticed_where_an_arm_should_move(findings, faul
 
 @pytest.mark.parametrize("fault", AFTER_ALL)
 def test_a_short_fault_is_survived(findings, fault):
-    for finding in findings[fault]:
+    for finding in findings(fault):
         assert finding.message == ""
         assert len(finding.refused) > 0, finding.case
         late = finding.rows["time"] > finding.case.start + 0.06
@@ -90,7 +103,7 @@ def test_a_short_fault_is_survived(findings, fault):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_no_command_is_above_the_limits(findings, fault):
-    for finding in findings[fault]:
+    for finding in findings(fault):
         assert np.isfinite(finding.commands).all()
         if told_from_the_first_sample_on(finding.case) and finding.causality is Causality.ADMITTANCE:
             # The reference begins at the sampled position. No driver may return zero for a failed reading.
@@ -101,7 +114,7 @@ def test_no_command_is_above_the_limits(findings, fault):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_refused_sample_leaves_the_element_as_it_was(findings, fault):
-    for finding in findings[fault]:
+    for finding in findings(fault):
         rows = finding.rows
         refused = np.flatnonzero((rows["status"] & UNUSABLE) != 0)
         after = refused[refused > 0]
@@ -113,7 +126,7 @@ def test_a_refused_sample_leaves_the_element_as_it_was(findings, fault):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_recording_is_whole_and_comes_out_with_the_same_bits(findings, fault):
-    for finding in findings[fault]:
+    for finding in findings(fault):
         rows, told = finding.rows, np.unique(finding.ticks)
         assert (finding.verification.ticks, finding.verification.mismatches) == (len(rows), 0), finding.case
         if len(rows):
@@ -126,14 +139,14 @@ def test_the_recording_is_whole_and_comes_out_with_the_same_bits(findings, fault
 
 
 def test_the_document_has_the_table_of_this_run(findings):
-    table = markdown([finding for group in findings.values() for finding in group])
+    table = markdown([finding for fault in FAULTS for finding in findings(fault)])
     assert documented() == table, "python -m tests.safety_table --write puts it there"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_outcome_is_the_same_where_reading_takes_time(findings, fault, tmp_path):
     """The outcome must not depend on the time that reading takes, although the table uses simulated time."""
-    said = {finding.case: finding.words() for finding in findings[fault]}
+    said = {finding.case: finding.words() for finding in findings(fault)}
     for device, models in DEVICES.items():
         case = Case(fault, device, models[0], "slip")
         assert run(case, tmp_path / device, Passing).words() == said[case], case

@@ -12,6 +12,7 @@ import pytest
 
 import haptics
 from apps.cli import make_parser
+from tests.made_once import made_once
 from tests.processes import ROOT
 
 GENERATE = ROOT / "docs" / "generate"
@@ -44,10 +45,11 @@ def build(root, into):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    into = tmp_path_factory.mktemp("site")
-    status, said = build(ROOT, into)
-    assert status == 0, said
-    return into
+    def make(folder):
+        status, said = build(ROOT, folder)
+        assert status == 0, said
+
+    return made_once(tmp_path_factory, "site", make)
 
 
 def test_every_public_name_has_its_place(site):
