@@ -15,6 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from apps.shared.command import make_folder, repeatable
+from apps.shared.display import verdict
 from apps.shared.terminal import Line, bar
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
@@ -304,7 +305,7 @@ def joint_excitation(table: dict[str, Any]) -> JointExcitation:
 def carry_out(options: argparse.Namespace, mover: Mover, measurement: Measurement[Result]) -> Result:
     """Announce a measurement, move the device and return the result, with progress.
 
-    If the motion is interrupted, the path of the recording is printed.
+    If the motion is interrupted, the path of the recording is printed; if its timing was unfit, the reasons.
 
     Raises
     ------
@@ -312,6 +313,7 @@ def carry_out(options: argparse.Namespace, mover: Mover, measurement: Measuremen
         If the device cannot be measured, or fails. The recording is kept.
     """
     from apps.session.record import made_by
+    from haptics.recording.recording import Recording
 
     measurement.require(mover)
     duration, limits = measurement.extent(mover)
@@ -327,11 +329,19 @@ def carry_out(options: argparse.Namespace, mover: Mover, measurement: Measuremen
             line.show(f"{bar(done)} {done:.0%}")
 
         try:
-            return measurement.run(mover, folder, made_by(), progress)
+            result = measurement.run(mover, folder, made_by(), progress)
         except (HapticError, KeyboardInterrupt):
             if folder.exists():
                 print_message(f"The recording is in {folder}.")
             raise
+    certified = verdict(Recording(folder).metadata.get("certificate", {}))
+    if certified is not None and not certified.fit:
+        print_message(
+            "warning: the timing of this run was unfit for measurements, so its results and intervals are doubtful: "
+            f"{'; '.join(certified.reasons)}. Repeat it while nothing else runs on this computer; haptics doctor finds "
+            "causes."
+        )
+    return result
 
 
 def new_recording(folder: Path, name: str) -> Path:

@@ -133,6 +133,8 @@ def interval_with_bounds(
     reach : float
         Half width of the interval without bounds, in standard errors.
     """
+    from scipy.optimize import brentq
+
     size = np.sqrt(np.diag(covariance))
     varied = size > 0.0
     fixed = float(gradient[~varied] @ estimate[~varied])
@@ -146,24 +148,23 @@ def interval_with_bounds(
     direction = correlation @ slope
 
     def farthest(step: float) -> tuple[float, float]:
-        """Minimise the squared distance less twice `step` times the function; return distance and function."""
-        place = bounded(root, root @ (centre + step * direction), bounds)
-        return float(np.sum((root @ (place - centre)) ** 2)), float(slope @ place)
+        """Minimise the squared distance less twice `step` times the function.
 
-    most, ends = reach**2, []
+        Return the distance less `reach`, and the function.
+        """
+        place = bounded(root, root @ (centre + step * direction), bounds)
+        return float(np.linalg.norm(root @ (place - centre))) - reach, float(slope @ place)
+
+    ends, exact = [], 1e-9 * reach
     for side in (-1.0, 1.0):
-        near, far = 0.0, reach / float(np.sqrt(slope @ direction))
-        (cost, end), last = farthest(side * far), 0.0
-        while cost < most and cost - last > 1e-9 * reach**2:  # a bound may limit the function
-            near, far, last = far, 2.0 * far, cost
-            cost, end = farthest(side * far)
-        while cost >= most and far - near > 1e-9 * far:
-            step = 0.5 * (near + far)
-            distance, value = farthest(side * step)
-            if distance >= most:
-                far, end = step, value
-            else:
-                near = step
+        near, far = 0.0, reach / float(np.sqrt(slope @ direction))  # exact if no bound is reached
+        (excess, end), last = farthest(side * far), -reach
+        while excess < -exact and excess - last > exact:  # a bound may limit the function
+            near, far, last = far, 2.0 * far, excess
+            excess, end = farthest(side * far)
+        if excess > exact:
+            far = brentq(lambda step, side=side: farthest(side * step)[0], near, far, xtol=1e-9 * far)
+            end = farthest(side * far)[1]
         ends.append(fixed + end)
     return ends[0], ends[1]
 

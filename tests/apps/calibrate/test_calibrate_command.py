@@ -292,6 +292,26 @@ def test_interrupted_motion_reports_its_recording(error, tmp_path, capsys):
     assert f"The recording is in {place}." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("faults", "unfit"), [((), False), (("--fault=dropout@0.5",), True)])
+def test_unfit_timing_is_reported(faults, unfit, tmp_path, capsys):
+    session = ("run", "--device=virtual-joystick", "--clock=off", "--duration=1", "--headless", *faults)
+
+    def run(mover, folder, facts, progress):
+        main([*session, f"--record={tmp_path / 'sessions'}"])
+        (made,) = (tmp_path / "sessions").iterdir()
+        made.rename(folder)
+        return "result"
+
+    steps = {"require": lambda mover: None, "extent": lambda mover: (1.0, "gently"), "run": run}
+    options = argparse.Namespace(record=tmp_path / "recordings", device="virtual-joystick")
+    mover: Any = SimpleNamespace(spec=SPEC)
+    measurement: Any = SimpleNamespace(table="run", **steps)
+    assert carry_out(options, mover, measurement) == "result"
+    warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: the timing")]
+    assert len(warnings) == unfit
+    assert all("had no usable sample; fitness.unusable_share allows 1 %" in line for line in warnings)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_termination_signal_interrupts_a_motion_only(number):
     received: list[int] = []
