@@ -79,9 +79,13 @@ def arms() -> None:
         for law in LAWS:
             hand: dict[str, object] = {"name": "recorded", "file": path, **GRIP}
             limit = devices.create_device("virtual-arm", settings(law, hand)).spec.least_mass
-            force = [shaking(law, mass, hand) for mass in MASSES]
-            last = max(k for k, loud in enumerate(force) if loud > LOUD)
-            print(f"| `{law}` | {limit:.2f} | {MASSES[last]:g} | {force[last]:.1f} | {force[last + 1]:.1f} |")
+            calm = math.nan
+            for mass in reversed(MASSES):
+                force = shaking(law, mass, hand)
+                if force > LOUD:
+                    print(f"| `{law}` | {limit:.2f} | {mass:g} | {force:.1f} | {calm:.1f} |")
+                    break
+                calm = force
 
 
 def suggestions(count: int = 100) -> None:

@@ -31,7 +31,7 @@ from haptics.recording.recorder import complete_recording
 from haptics.recording.recording import EVENTS
 from haptics.rendering.programs import SceneElement, read_program
 from haptics.servo.control import DISMISSED, ControlMessages, Job, Supervision
-from haptics.servo.kernels import APPLICATION_ENDED, APPLICATION_SILENT, CONTROL, HEARTBEAT_TIMEOUT, LOSSES, SETTINGS
+from haptics.servo.kernels import APPLICATION_ENDED, CONTROL, HEARTBEAT_TIMEOUT, LOSSES, SETTINGS
 from haptics.servo.realtime import request_real_time, usage, usage_since, without_requests
 from haptics.servo.servo import MAX_TICKS_PER_CALL, EndReason, Servo
 from haptics.servo.standby import TERMINAL_SIGNALS, Standby
@@ -39,6 +39,12 @@ from haptics.shared import Mailbox
 from haptics.trace import Reader, Trace
 
 _CHECK_INTERVAL = 1e-4
+SIMULATED_TIMEOUT = 10.0
+"""Timeout of the watchdog for the heartbeat in simulated time [s].
+
+Nothing moves while such a run waits, so the timeout need not be short; it must not end runs on a busy machine, but
+servos whose application hangs.
+"""
 """Interval at which a run in simulated time checks for the progress of the other process [s]."""
 
 # --- side of the application ------------------------------------------------------------------------------------------
@@ -371,9 +377,10 @@ class _RecorderWait:
             ticks = int(control["granted"][0]) - trace.count if paused else MAX_TICKS_PER_CALL
             if not full and ticks > 0:
                 return min(ticks, MAX_TICKS_PER_CALL)
-            silent = time.monotonic_ns() - control["heartbeat_ns"][0] > HEARTBEAT_TIMEOUT * 1e9
+            silent = time.monotonic_ns() - control["heartbeat_ns"][0] > SIMULATED_TIMEOUT * 1e9
             if silent or os.getppid() != self._application:
-                self.lost = LOSSES[APPLICATION_SILENT if silent else APPLICATION_ENDED]
+                text = f"the application sent no heartbeat for {SIMULATED_TIMEOUT:g} s"
+                self.lost = text if silent else LOSSES[APPLICATION_ENDED]
                 self._servo.stop()
                 return MAX_TICKS_PER_CALL
             time.sleep(_CHECK_INTERVAL)

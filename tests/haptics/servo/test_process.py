@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 from haptics.errors import ConfigurationError
-from haptics.servo.kernels import HEARTBEAT_TIMEOUT
-from haptics.servo.process import _RecorderWait
+from haptics.servo.process import SIMULATED_TIMEOUT, _RecorderWait
 from haptics.servo.realtime import NICENESS, TIME_SLICE
 from haptics.servo.servo import MAX_TICKS_PER_CALL
 from haptics.servo.standby import Standby
@@ -145,13 +144,23 @@ def test_offline_run_waits_for_room_in_the_trace():
     assert not (servo.stopped or servo.wait.lost)
 
 
-@pytest.mark.parametrize(("silent", "alive"), [(HEARTBEAT_TIMEOUT + 1.0, True), (0.0, False)])
+@pytest.mark.parametrize(("silent", "alive"), [(SIMULATED_TIMEOUT + 1.0, True), (0.0, False)])
 def test_offline_run_ends_without_a_recorder(silent, alive):
     servo = Running(silent)
     thread = servo.waits(os.getppid() if alive else -1)
     thread.join(10.0)
     assert not thread.is_alive()
     assert servo.stopped and servo.wait.lost
+
+
+def test_offline_run_waits_for_a_late_application():
+    servo = Running(silent=2.0)
+    thread = servo.waits(os.getppid())
+    thread.join(0.1)
+    assert thread.is_alive() and not servo.stopped
+    servo.record["recorded"][0] = 2 * MAX_TICKS_PER_CALL
+    thread.join(10.0)
+    assert not thread.is_alive() and not servo.wait.lost
 
 
 def test_standby_without_a_job_ends_with_its_context():
