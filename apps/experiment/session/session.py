@@ -142,6 +142,7 @@ class ExperimentSession:
         self.design, self.journal, self.display = design, journal, display
         self._triggers = triggers
         self.state = replay(journal.records)
+        self._earlier = len(self.state.attempts)
         self._who, self._stage, self._again, self._before, self._hands = who, stage, again, before, hands
         self._questioner = questioner
         self._expected: deque[dict[str, Any]] = deque()
@@ -433,9 +434,13 @@ class ExperimentSession:
                 self._catch_up()
 
     def _require_few_repeated(self) -> None:
-        """Raise if too many trials were repeated, because of the computer, the hand or the design."""
-        ended = [one.end["reasons"] for one in self.state.attempts if one.end and one.end["outcome"] == "repeat"]
-        begun, repeated = len(self.state.attempts), sum(not {PAUSED, REDONE} & set(reasons) for reasons in ended)
+        """Raise if too many trials were repeated, because of the computer, the hand or the design.
+
+        Trials before a resumption do not count, as their cause may have been removed.
+        """
+        attempts = self.state.attempts[self._earlier :]
+        ended = [one.end["reasons"] for one in attempts if one.end and one.end["outcome"] == "repeat"]
+        begun, repeated = len(attempts), sum(not {PAUSED, REDONE} & set(reasons) for reasons in ended)
         if repeated > max(self.design.trials.most_repeated * begun, LEAST_REPEATED):
             reasons = sorted({word for one in ended for word in one})
             raise TooManyRepeated(

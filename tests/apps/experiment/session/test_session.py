@@ -98,6 +98,17 @@ def test_too_many_repetitions_stop_the_session(tmp_path):
     assert [one.number for one in state.attempts] == list(range(1, 7)), "the same trial is repeated"
 
 
+def test_repetitions_before_a_resumption_do_not_stop_the_session(tmp_path):
+    file = changed(tmp_path, "least_speed = 0.025", "least_speed = 0.19")
+    with pytest.raises(TooManyRepeated):
+        simulate(file, tmp_path / "out")
+    (folder,) = (tmp_path / "out").glob("sub-*/ses-*")
+    with pytest.raises(TooManyRepeated, match="6 of 6 trials"):
+        resume_session(folder)
+    (journal,) = folder.glob("*_journal.jsonl")
+    assert [one.number for one in replay(read_journal(journal).records).attempts] == list(range(1, 13))
+
+
 def test_late_answer_repeats_the_trial(tmp_path):
     text = WEBER.replace("block = 5", "block = 5\ntime_out = 0.5\nmost_repeated = 1.0")
     text += "\n[observer]\nreaction_time = 0.5\n"  # the median: half of all answers come too late
