@@ -135,6 +135,17 @@ def test_an_interval_respects_bounds():
     assert interval(*known, (0.0, 1.0)) == (7.0, 7.0)
 
 
+def test_an_interval_of_a_fit_to_exact_data_is_its_estimate():
+    """Its errors are rounding errors, and the bounds are many of them away."""
+    random = np.random.default_rng(1)
+    place, lower = random.uniform(1.0, 5.0, 4), np.array((0.0, -np.inf, 0.0, 0.0))
+    for size in np.geomspace(1e-8, 1e-18, 11):
+        root = size * random.standard_normal((4, 6))
+        for direction in np.eye(4):
+            ends = interval_with_bounds(place, root @ root.T, lower, direction, 2.0)
+            assert ends == pytest.approx((direction @ place,) * 2, rel=1e-7, abs=20.0 * size)
+
+
 # --- prediction errors ------------------------------------------------------------------------------------------------
 
 
