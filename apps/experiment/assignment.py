@@ -26,6 +26,7 @@ from apps.experiment.journal.folder import (
     create_entry,
     require_code,
     require_impersonal,
+    require_no_gap,
     rewrite_entry,
     task_label,
 )
@@ -114,6 +115,7 @@ class AssignmentLog:
         self.folder = out / GROUPS / f"task-{task_label(experiment)}"
         self.history = History()
         self._of_code: dict[str, Assignment] = {}
+        self._whole = False
 
     def assign(self, participant: str, groups: GroupSettings, fields: Mapping[str, str], seed: int) -> Assignment:
         """Return the assignment of a participant: the earlier one, or a new one.
@@ -164,10 +166,20 @@ class AssignmentLog:
         return found
 
     def refresh(self) -> None:
-        """Read the assignments of other stations."""
+        """Read the assignments of other stations.
+
+        Raises
+        ------
+        ConfigurationError
+            If a file of the log is invalid, or missing before later ones.
+        """
         while True:
             path = self.folder / f"assignment-{len(self.history.entries):04d}"
             if not os.path.lexists(path):
+                if not self._whole:  # listed once, since other stations append in order
+                    require_no_gap(path)
+                    self._whole = not os.path.lexists(path)
+                    continue
                 return
             try:
                 table = json.loads(read_small(path))
@@ -182,7 +194,10 @@ class AssignmentLog:
                     raise ValueError("a number is missing")
                 code = None if code is None else require_code(code)
             except (AttributeError, ValueError, LookupError, TypeError, RecursionError, HapticError) as error:
-                raise ConfigurationError(f"{path} is no assignment to a group: move it away.") from error
+                raise ConfigurationError(
+                    f"{path} is no assignment to a group: restore it. The header and the event 'group' in the journal "
+                    "of its participant have the same data."
+                ) from error
             entry = Assignment(code, group, fields, *counts, self.history.count()[group])
             self.history.add(entry)
             if code is not None:

@@ -152,7 +152,8 @@ def read_status(out: Path, today: date | None = None) -> list[ExperimentStatus]:
     for place in _places(out):
         people = known.setdefault(place.task, {})
         people.setdefault(place.participant, []).append((place, _state_of(place)))
-    exclusions = ExclusionLog(out)
+    root = next(place.folder.resolve().parents[1] for people in known.values() for [(place, _), *_] in people.values())
+    exclusions = ExclusionLog(root)  # also for the folder of one participant
     return [_experiment(task, people, exclusions, today) for task, people in sorted(known.items())]
 
 
@@ -361,6 +362,7 @@ def as_text(status: ExperimentStatus) -> str:
     words = _WORDS["en"]
     rows = [("", *words["head"])]
     rows += [(words[one.state], *_cells(status, one, words)) for one in status.participants]
+    rows = [tuple("".join(one if one.isprintable() else " " for one in cell) for cell in row) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     used = [k for k, column in enumerate(zip(*rows[1:], strict=True)) if any(column)] if len(rows) > 1 else []
     lines = [words["lead"].format(title=status.experiment, today=status.today)]

@@ -27,6 +27,7 @@ from apps.experiment.journal.folder import (
     JournalFault,
     Lock,
     flush_folder,
+    forget_slots,
     require_code,
     rewrite_entry,
 )
@@ -174,6 +175,7 @@ def erase(found: Erasure, reason: str = "", *, copies: bool = False) -> dict[str
             else:
                 path.unlink(missing_ok=True)
                 flush_folder(path.parent)
+                forget_slots(path.parent)
         for path in found.copies if copies else ():
             if path.is_dir() and not path.is_symlink():
                 _delete_export(path)

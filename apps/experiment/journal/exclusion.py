@@ -22,6 +22,7 @@ from apps.experiment.journal.folder import (
     SessionFolder,
     create_entry,
     require_code,
+    require_no_gap,
     require_reason,
     task_label,
 )
@@ -94,7 +95,7 @@ class ExclusionLog:
     Raises
     ------
     ConfigurationError
-        If an entry is invalid.
+        If an entry is invalid, or missing before later ones.
     """
 
     def __init__(self, out: Path) -> None:
@@ -103,6 +104,8 @@ class ExclusionLog:
         self._count = 0
         self._replaced: dict[tuple[int, str], str | None] = {}
         self._numbers: dict[tuple[str, str], int] = {}
+        self.refresh()
+        require_no_gap(self._next())
         self.refresh()
 
     def exclude(self, code: str, reason: str) -> Exclusion:
@@ -187,12 +190,18 @@ class ExclusionLog:
 
     def refresh(self) -> None:
         """Read the entries of other stations."""
-        while os.path.lexists(path := self.folder / f"entry-{self._count:04d}.json"):
+        while os.path.lexists(path := self._next()):
             try:
                 self._apply(json.loads(read_small(path)))
             except (AttributeError, ValueError, LookupError, TypeError, RecursionError, HapticError) as error:
-                raise ConfigurationError(f"{path} is no entry about an exclusion: move it away.") from error
+                raise ConfigurationError(
+                    f"{path} is no entry about an exclusion: restore it. Later entries depend on it."
+                ) from error
             self._count += 1
+
+    def _next(self) -> Path:
+        """Return the path of the next entry."""
+        return self.folder / f"entry-{self._count:04d}.json"
 
     def _apply(self, entry: Mapping[str, Any]) -> None:
         state, utc = entry["state"], entry["utc"]
@@ -234,7 +243,7 @@ class ExclusionLog:
                     raise ConfigurationError(f"{self.folder}: has {MOST_SLOTS} entries; no more can be.")
                 self.folder.mkdir(parents=True, exist_ok=True)
                 utc = datetime.now(UTC).isoformat(timespec="seconds")
-                if create_entry(self.folder / f"entry-{self._count:04d}.json", {**found, "utc": utc}):
+                if create_entry(self._next(), {**found, "utc": utc}):
                     break
         except OSError as error:
             raise JournalFault(

@@ -304,6 +304,18 @@ def rewrite_entry(path: Path, entry: Mapping[str, object]) -> None:
     flush_folder(path.parent)
 
 
+def require_no_gap(path: Path) -> None:
+    """Raise `ConfigurationError` if the next entry of a log is missing although later entries exist.
+
+    A log with a gap would be read up to the gap only, and the missing number would be used again.
+    """
+    like = re.compile(re.sub(r"[0-9]{4}", "[0-9]{4}", re.escape(path.name)))
+    names = os.listdir(path.parent) if path.parent.is_dir() else []
+    later = [name for name in names if like.fullmatch(name) and name > path.name]
+    if later and not os.path.lexists(path):  # another station may have appended both in the meantime
+        raise ConfigurationError(f"{path} is missing, and later entries such as {min(later)} exist: restore it.")
+
+
 class Lock:
     """Lock of a session's folder, which permits a single writer, held until `close` or the end of the process.
 
@@ -385,14 +397,21 @@ def reserve_slot(out: Path, experiment: str, participant: str) -> int:
     code, folder = require_code(participant), out / SLOTS / f"task-{task_label(experiment)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        slots = _slots(folder)
-        own = [number for number, holder in slots.items() if holder == code]
-        if not own:
-            claimed = _claim_slot(folder, code, slots)
-            own = [number for number, holder in _slots(folder).items() if holder == code]
-            if own[0] != claimed:  # two stations have started the participant concurrently
-                (folder / f"slot-{claimed:04d}").unlink()
-        return own[0]
+        slots = _slots_in(folder)
+        while True:
+            slots.refresh()
+            number = slots.of_code.get(code)
+            if number is None:
+                number = slots.first_free()
+                if number >= MOST_SLOTS:
+                    raise ConfigurationError(f"{folder}: all {MOST_SLOTS} places are taken.")
+                if not create_entry(slots.path(number), {"participant": code}):
+                    continue  # another station was faster, perhaps with the same participant
+                slots.add(number, code)
+                return number
+            if slots.read(number) == code:
+                return number
+            slots.forget()  # another process has transferred or erased it
     except OSError as error:
         raise JournalFault(
             f"{folder}: no place can be reserved ({error.strerror or error}); --out must be a folder that all stations "
@@ -402,7 +421,9 @@ def reserve_slot(out: Path, experiment: str, participant: str) -> int:
 
 def has_slot(out: Path, experiment: str, participant: str) -> bool:
     """Return True if a participant has a position."""
-    return participant in _slots(out / SLOTS / f"task-{task_label(experiment)}").values()
+    slots = _Slots(out / SLOTS / f"task-{task_label(experiment)}")
+    slots.refresh()
+    return participant in slots.of_code
 
 
 def transfer_slot(out: Path, experiment: str, participant: str, replacement: str) -> None:
@@ -413,55 +434,112 @@ def transfer_slot(out: Path, experiment: str, participant: str, replacement: str
     JournalFault
         If the position cannot be written.
     """
-    folder = out / SLOTS / f"task-{task_label(experiment)}"
+    slots = _Slots(out / SLOTS / f"task-{task_label(experiment)}")
     try:
-        for number in [one for one, holder in _slots(folder).items() if holder == participant]:
-            rewrite_entry(folder / f"slot-{number:04d}", {"participant": require_code(replacement)})
+        slots.refresh()
+        for number in [one for one, holder in slots.holders.items() if holder == participant]:
+            rewrite_entry(slots.path(number), {"participant": require_code(replacement)})
     except OSError as error:
-        raise JournalFault(f"{folder}: cannot be written ({error.strerror or error})") from error
+        raise JournalFault(f"{slots.folder}: cannot be written ({error.strerror or error})") from error
+    forget_slots(slots.folder)
 
 
-def _slots(folder: Path) -> dict[int, str]:
-    """Return the participants by their positions, in ascending order."""
-    found: dict[int, str] = {}
-    if not folder.is_dir():
-        return found
-    with os.scandir(folder) as places:
-        names = sorted(places, key=lambda place: place.name)
-    for place in names:
-        if not _SLOT.fullmatch(place.name):
-            continue
-        try:
-            status = place.stat(follow_symlinks=False)
-            found[int(place.name[-4:])] = _holder_of(place.path, status.st_ino, status.st_mtime_ns)
-        except (ValueError, LookupError, TypeError, RecursionError, OSError, HapticError) as error:
-            if not os.path.lexists(place):  # removed by another station in the meantime
-                continue
-            raise ConfigurationError(f"{place.path} is no reserved place: move it away.") from error
-    return found
+class _Slots:
+    """Positions in a folder, as far as this process has read them.
 
+    The folder is listed and every file read once. Afterwards only the numbers that are next to be reserved are looked
+    up, since all stations reserve the first free one, and read it if another station was faster. A position is read
+    again before it is returned, because another process may have transferred or erased it. Places that another process
+    frees are noticed when the folder is listed again, by the next process.
 
-@functools.lru_cache(maxsize=MOST_SLOTS)
-def _holder_of(path: str, inode: int, changed: int) -> str:
-    """Return the participant of a position. A file is read once while its inode and time of change stay the same."""
-    return require_code(json.loads(read_small(path))["participant"])
-
-
-def _claim_slot(folder: Path, code: str, slots: Mapping[int, str]) -> int:
-    """Claim the first position that is not in `slots`.
-
-    The position is a hard link to a complete file. Its creation fails if the position is taken.
+    Attributes
+    ----------
+    holders : dict
+        Participants by their positions.
+    of_code : dict
+        First position of each participant.
     """
-    whole = folder / f".{secrets.token_hex(8)}"
-    write_durably(whole, (json.dumps({"participant": code}) + "\n").encode())
-    try:
-        for number in (one for one in range(MOST_SLOTS) if one not in slots):
-            try:
-                os.link(whole, folder / f"slot-{number:04d}", follow_symlinks=False)
-            except FileExistsError:
-                continue
-            return number
-    finally:
-        whole.unlink()
-        flush_folder(folder)
-    raise ConfigurationError(f"{folder}: all {MOST_SLOTS} places are taken.")
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.holders: dict[int, str] = {}
+        self.of_code: dict[str, int] = {}
+        self._free, self._top = 0, -1
+
+    def forget(self) -> None:
+        """List the folder and read all files again when they are needed."""
+        self.holders.clear()
+        self.of_code.clear()
+        self._free, self._top = 0, -1
+
+    def path(self, number: int) -> Path:
+        """Return the file of a position."""
+        return self.folder / f"slot-{number:04d}"
+
+    def refresh(self) -> None:
+        """Read new files.
+
+        Raises
+        ------
+        ConfigurationError
+            If a file is invalid.
+        """
+        if self._top < 0:
+            names = os.listdir(self.folder) if self.folder.is_dir() else []
+            numbers = sorted(int(name[-4:]) for name in names if _SLOT.fullmatch(name))
+            self._top = numbers[-1] + 1 if numbers else 0
+            for number in numbers:
+                self._look_up(number)
+        while self._look_up(self._top):
+            self._top += 1
+        while self.first_free() < self._top and self._look_up(self._free):
+            pass
+
+    def read(self, number: int) -> str | None:
+        """Return the participant of a position, None if it is free; raise `ConfigurationError` if it is invalid."""
+        path = self.path(number)
+        try:
+            return require_code(json.loads(read_small(path))["participant"])
+        except (ValueError, LookupError, TypeError, RecursionError, OSError, HapticError) as error:
+            if not os.path.lexists(path):
+                return None
+            raise ConfigurationError(
+                f"{path} is no reserved place: restore it. The header of the journal of its participant has the "
+                "number, 'slot'."
+            ) from error
+
+    def _look_up(self, number: int) -> bool:
+        """Read a position unless it is free."""
+        code = self.read(number) if os.path.lexists(self.path(number)) else None
+        if code is not None:
+            self.add(number, code)
+        return code is not None
+
+    def add(self, number: int, code: str) -> None:
+        """Add a position."""
+        self.holders[number] = code
+        self.of_code[code] = min(number, self.of_code.get(code, number))
+        self._top = max(self._top, number + 1)
+
+    def first_free(self) -> int:
+        """Return the first position that is free as far as known."""
+        while self._free in self.holders:
+            self._free += 1
+        return self._free
+
+
+@functools.lru_cache(maxsize=64)
+def _slots_of(folder: Path, device: int, inode: int) -> _Slots:
+    return _Slots(folder)
+
+
+def _slots_in(folder: Path) -> _Slots:
+    """Return the positions that this process has read in an existing folder."""
+    status = folder.stat()
+    return _slots_of(folder, status.st_dev, status.st_ino)
+
+
+def forget_slots(folder: Path) -> None:
+    """Read the positions in a folder again when they are needed, after one was changed or deleted."""
+    if folder.is_dir():
+        _slots_in(folder).forget()

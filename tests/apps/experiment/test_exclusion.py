@@ -126,6 +126,24 @@ def test_damaged_log_is_refused(out, tmp_path, text):
             read(out)
 
 
+def test_missing_entry_is_refused(out, tmp_path):
+    """Without it, the later exclusions would be ignored."""
+    for code in ("P01", "P02"):
+        ExclusionLog(out).exclude(code, "noise")
+    (out / "exclusions" / "entry-0000.json").unlink()
+    for read in (ExclusionLog, read_status, lambda folder: export_sessions([folder], tmp_path / "csv")):
+        with pytest.raises(ConfigurationError, match=r"entry-0000.json is missing, and later.*entry-0001.json exist"):
+            read(out)
+
+
+def test_status_of_one_participant_states_the_exclusion(out):
+    ExclusionLog(out).exclude("P01", "noise\x1b[2J")
+    for folder in (out, out / "sub-P01", out / "sub-P01" / "ses-01"):
+        (found,) = read_status(folder)
+        assert found.participants[-1].state == "excluded"
+        assert "noise [2J" in as_text(found) and "\x1b" not in as_text(found)
+
+
 def test_link_is_not_written_through(out, tmp_path):
     (out / "exclusions").mkdir()
     (out / "exclusions" / "entry-0000.json").symlink_to(tmp_path / "elsewhere")

@@ -172,6 +172,22 @@ def test_damaged_assignment_is_refused(tmp_path, text):
         log.assign("P01", GroupSettings(names=["a", "b"]), {}, 1)
 
 
+def test_missing_assignment_is_refused(tmp_path, unsynced):
+    """Without the first file, the participants of later ones would be assigned again."""
+    groups = GroupSettings(names=["a", "b"], block=2)
+    for number in range(3):
+        AssignmentLog(tmp_path, "e").assign(f"P{number}", groups, {}, 1)
+    path = AssignmentLog(tmp_path, "e").folder / "assignment-0001"
+    text = path.read_text()
+    path.unlink()
+    for code in ("P2", "P3"):
+        with pytest.raises(ConfigurationError, match=r"assignment-0001 is missing, and later.*assignment-0002 exist"):
+            AssignmentLog(tmp_path, "e").assign(code, groups, {}, 1)
+    assert len(list(path.parent.iterdir())) == 2
+    path.write_text(text)
+    assert AssignmentLog(tmp_path, "e").assign("P2", groups, {}, 1).block == 2
+
+
 def test_erased_participant_still_counts(tmp_path):
     """The erasure removes the code from the assignment only, so that later ones stay known and balanced."""
     groups = GroupSettings(names=["a", "b"], block=2)

@@ -14,8 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.experiment.journal import Journal, SessionFolder, read_journal, replay, sessions_below
-from apps.experiment.journal.folder import JournalFault, require_code, reserve_slot, task_label
+from apps.experiment.journal import Journal, SessionFolder, folder, read_journal, replay, sessions_below
+from apps.experiment.journal.folder import (
+    JournalFault,
+    create_entry,
+    has_slot,
+    require_code,
+    reserve_slot,
+    rewrite_entry,
+    task_label,
+)
 from haptics.errors import ConfigurationError, RecordingError
 from tests.apps.experiment.journal.records import HEADER, begin_block, place, run_trial
 from tests.processes import ROOT
@@ -340,6 +348,65 @@ def test_concurrent_reservations_never_share_a_slot(tmp_path):
     for own, places in zip(codes, found, strict=True):
         assert [reserve_slot(tmp_path, "friction", code) for code in own] == places[1:]
     assert len(list((tmp_path / "slots" / "task-friction").iterdir())) == 37
+
+
+def test_stations_that_reserve_the_same_participants_leave_no_second_place(tmp_path):
+    codes = [f"P{number}" for number in range(40)]
+    command = [sys.executable, "-c", _STATION, str(tmp_path)]
+    orders = [random.Random(station).sample(codes, len(codes)) for station in range(4)]
+    stations = [
+        subprocess.Popen([*command, *order], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for order in orders
+    ]
+    for station in stations:
+        station.stdin.write("go\n")
+        station.stdin.flush()
+    found = [station.communicate()[0].split() for station in stations]
+    slots = dict(zip(orders[0], map(int, found[0]), strict=True))
+    assert sorted(slots.values()) == list(range(40))
+    for order, places in zip(orders, found, strict=True):
+        assert [slots[code] for code in order] == [int(one) for one in places]
+    assert len(list((tmp_path / "slots" / "task-friction").iterdir())) == 40
+
+
+def test_slot_that_another_process_has_transferred_or_erased_is_not_reported(tmp_path):
+    """A process remembers the slots that it has read; the files decide."""
+    slots = tmp_path / "slots" / "task-friction"
+    assert [reserve_slot(tmp_path, "friction", code) for code in ("P1", "P2", "P3")] == [0, 1, 2]
+    rewrite_entry(slots / "slot-0000", {"participant": "P4"})
+    assert has_slot(tmp_path, "friction", "P4") and not has_slot(tmp_path, "friction", "P1")
+    rewrite_entry(slots / "slot-0001", {"participant": "P5"})
+    assert [reserve_slot(tmp_path, "friction", code) for code in ("P2", "P5", "P4")] == [3, 1, 0]
+    (slots / "slot-0002").unlink()
+    (slots / "slot-0000").unlink()
+    assert [reserve_slot(tmp_path, "friction", code) for code in ("P3", "P4", "P6")] == [0, 2, 4]
+
+
+def test_slot_of_another_process_is_found_and_read_once(tmp_path, monkeypatch):
+    read, reads = folder.read_small, []
+    monkeypatch.setattr(folder, "read_small", lambda path: reads.append(Path(path).name) or read(path))
+    slots = tmp_path / "slots" / "task-friction"
+    for number in range(30):
+        assert reserve_slot(tmp_path, "friction", f"P{number}") == 2 * number
+        create_entry(slots / f"slot-{2 * number + 1:04d}", {"participant": f"Q{number}"})
+    assert reserve_slot(tmp_path, "friction", "Q7") == 15
+    assert sorted(reads) == sorted([*(f"slot-{2 * number + 1:04d}" for number in range(30)), "slot-0015"])
+
+
+def test_participant_started_at_two_stations_keeps_the_lower_slot(tmp_path, monkeypatch):
+    """The other station reserves between the first look of this one and its claim; there is no second place."""
+    link, slots = os.link, tmp_path / "slots" / "task-friction"
+    reserve_slot(tmp_path, "friction", "P1")
+
+    def slow(whole, path, **more):
+        monkeypatch.setattr(os, "link", link)
+        create_entry(slots / "slot-0001", {"participant": "P2"})
+        create_entry(slots / "slot-0002", {"participant": "P3"})
+        return link(whole, path, **more)
+
+    monkeypatch.setattr(os, "link", slow)
+    assert reserve_slot(tmp_path, "friction", "P2") == 1
+    assert sorted(path.name for path in slots.iterdir()) == ["slot-0000", "slot-0001", "slot-0002"]
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"participant": "Ann Lee"}', "x" * 5_000_000])
