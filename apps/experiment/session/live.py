@@ -28,6 +28,7 @@ from apps.front_ends import messages as say
 from apps.front_ends.front_end import FrontEnd, FrontEnds
 from apps.session.application import MOUSE, WINDOW_TIMEOUT
 from apps.session.record import KeyEvent
+from apps.session.run import Session
 from apps.session.service import Mouse
 from apps.settings.config import SessionConfig
 from haptics.errors import ConfigurationError, DeviceFault
@@ -86,7 +87,7 @@ class Screens(Followers):
         self.person = Person(design, display)
         self.experiment_session: ExperimentSession | None = None
         self._down: set[str] = set()
-        self._shown = self._lost = False
+        self._shown = self._lost = self._over = False
         self._dialog: FormDialog | None = None
         self._seconds = self._done = 0.0
         for front in (participant, experimenter):
@@ -94,6 +95,11 @@ class Screens(Followers):
                 self.fronts.add(front)
 
     # --- during a block ---
+
+    def begin(self, session: Session) -> None:
+        """Announce the run of a block to the screens, and serve it."""
+        super().begin(session)
+        self.person.begin_block()
 
     def run_periodic_tasks(self) -> None:
         """Handle pending requests.
@@ -104,7 +110,7 @@ class Screens(Followers):
             If the participant's screen has closed. Raised at every call, because the servo needs several calls to stop.
         """
         super().run_periodic_tasks()
-        if not self._participant.open:
+        if not self._participant.open and not self._over:
             if not self._lost:
                 self._lost = True
                 self._write(lambda experiment_session: experiment_session.event("screen-lost"))
@@ -134,9 +140,10 @@ class Screens(Followers):
                 self._write(lambda experiment_session: experiment_session.add_note(text))
             case Cannot(what, words):
                 self._display.notice(words)
-                self._write(
-                    lambda experiment_session: experiment_session.event("screen-cannot", what=what, words=words)
-                )
+                if not self._over:
+                    self._write(
+                        lambda experiment_session: experiment_session.event("screen-cannot", what=what, words=words)
+                    )
             case say.Key() | Picked() | Placed() | Typed() if self._dialog is not None:
                 self._answer(self._dialog, message)
             case say.Key(name, True) if self.session is None:
@@ -170,7 +177,6 @@ class Screens(Followers):
         Ended
             If the session is aborted.
         """
-        self.experiment_session = experiment_session
         texts = self._design.texts
         if not self._shown:
             self._shown = True
@@ -292,7 +298,8 @@ class Screens(Followers):
         self._await(self._turned)
 
     def finish(self) -> None:
-        """Show the last page for a few seconds."""
+        """Show the last page for a few seconds. The journal has ended: a later event would open the session again."""
+        self._over = True
         self._display.finish(self._design.texts.end)
         until = time.monotonic() + LINGER
         self._await(lambda: time.monotonic() >= until or self._turned() or not self._participant.open)
@@ -307,7 +314,7 @@ class Screens(Followers):
         self._down.clear()
         self._since = time.monotonic()
         while not over():
-            if self._display.aborted:
+            if self._display.aborted and not self._over:
                 raise Ended
             self._down.clear()
             wait(self.connections(), _LOOK_EVERY)
@@ -366,6 +373,7 @@ def run_with_screens(
             questioner=screens,
             triggers=triggers,
         )
+        screens.experiment_session = experiment_session  # notes are written from the consent page on
         reason = experiment_session.run()
         screens.finish()
         return experiment_session, reason

@@ -85,6 +85,7 @@ class Presenter:
         A disturbed trial is not answered.
         """
         stage, felt, since = self._stage, [], -1
+        respondent.begin_trial()
         for number, marker in enumerate(plan.markers(attempt)):
             first = stage.trace.count
             reasons, since = yield from self._interval(plan, number, marker, respondent)
@@ -323,6 +324,9 @@ class Simulated:
         self.needs_rows = observer.needs_rows
         self._missed: Counter[int] = Counter()
 
+    def begin_trial(self) -> None:
+        """Do nothing: an attempt does not depend on earlier ones."""
+
     def explore(self, stage: Stage, plan: TrialSpec) -> bool | None:
         """Do nothing: the answer to an adjustment is the value that would have been set."""
         return None
@@ -371,6 +375,16 @@ class Person:
         self._changed: dict[int, int] = {}
         self._trial = 0
         self._value, self._comparing, self._typed = 0.0, False, ""
+
+    def begin_block(self) -> None:
+        """Forget keys and buttons of the block before, whose ticks are greater than those of a block that begins."""
+        self._events.clear()
+        self._seen, self._held = 0, 0
+        self._changed.clear()
+
+    def begin_trial(self) -> None:
+        """Begin an attempt at a trial: the value of an adjustment is the presented one again."""
+        self._trial = 0
 
     def key(self, event: KeyEvent) -> None:
         """Queue a key press."""
@@ -427,7 +441,7 @@ class Person:
                 number = float(self._typed)
             except ValueError:
                 return None
-            return number if number > 0.0 else None
+            return number if 0.0 < number < math.inf else None
         self._typed = self._typed[:-1] if key == "backspace" else self._typed + key
         self._display.entry(self._typed)
         return None

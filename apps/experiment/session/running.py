@@ -42,7 +42,7 @@ from apps.experiment.screens.display import Display
 from apps.experiment.sequence import Participant, TrialSequence
 from apps.experiment.session.live import require_display, run_with_screens
 from apps.experiment.session.presentation import Respondent, Simulated
-from apps.experiment.session.session import ExperimentSession
+from apps.experiment.session.session import ENDED_BY_A_PERSON, ExperimentSession
 from apps.experiment.session.stages import Followers, LiveStage, OfflineStage
 from apps.experiment.source import Source
 from apps.experiment.triggers.ports import DEVICE, NONE, open_port
@@ -489,7 +489,11 @@ def reopen(folder: Path) -> tuple[Design, Journal, Participant]:
         design = _same_design(place, journal)
         state, policy, most_age = replay(journal.records), design.resume.policy, design.resume.most_age
         if state.end is not None:
-            raise ConfigurationError(f"{place.folder} has ended ({state.end['reason']}), so it cannot be resumed.")
+            ended = f"{place.folder} has ended ({state.end['reason']})"
+            if state.end["reason"] != ENDED_BY_A_PERSON:
+                raise ConfigurationError(f"{ended}, so it cannot be resumed.")
+            if design.experiment.blind or design.groups.blind:
+                raise ConfigurationError(f"{ended}. It is blind, and may have been decoded: it cannot be resumed.")
         if policy == "restart":
             raise ConfigurationError(
                 f"resume.policy = 'restart': {place.folder} cannot be resumed; begin another session (--session)."

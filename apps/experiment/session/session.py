@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from apps.experiment.design import Design
 from apps.experiment.forms.forms import (
+    AGREED,
     CONSENT,
     FORM_ANSWER,
     FORM_COMPLETED,
@@ -51,6 +52,9 @@ _ARRANGED, _ANSWERED = 1, 2
 
 _WAITING = 20
 """Polling interval of a pause [ticks]."""
+
+ENDED_BY_A_PERSON = "ended by a person"
+"""Reason of the end of a session that can be resumed."""
 
 PAUSED, REDONE, ABORTED = "pause", "redo", "session ended"
 """Reasons for the interruption of a trial by a user."""
@@ -212,7 +216,7 @@ class ExperimentSession:
         except ConsentRefused:
             reason = "consent refused"
         except Ended:
-            reason = "ended by a person"
+            reason = ENDED_BY_A_PERSON
         if self._triggers is not None:
             self._triggers.finish(self.event)
         if self.design.schedule.carry_over:
@@ -274,7 +278,7 @@ class ExperimentSession:
                 raise ConsentRefused
             return
         answers = self._fill(form, 0)
-        agreed = answers["agreed"] == "yes"
+        agreed = answers[AGREED] == "yes"
         facts: dict[str, Any] = {"version": consent.version, "date": consent.date, "agreed": agreed}
         if consent.sharing:
             facts["sharing"] = answers.get("sharing") == "yes"

@@ -11,8 +11,10 @@ from apps.experiment.design import read_design
 from apps.experiment.screens.display import Display
 from apps.experiment.screens.messages import Cannot, Command, Note
 from apps.experiment.sequence import Participant, TrialSequence
+from apps.experiment.session import live
 from apps.experiment.session.live import Screens
 from apps.experiment.session.presentation import Person, Watch
+from apps.experiment.session.stages import Followers
 from apps.experiment.settings import ExplorationSettings
 from apps.experiment.trial import Answer
 from apps.session.record import KeyEvent
@@ -20,7 +22,7 @@ from apps.settings.config import SessionConfig
 from haptics.errors import DeviceFault
 from haptics.records import NEUTRAL, ROW, Status
 from tests.apps.experiment.designs import WEBER, changed
-from tests.apps.experiment.screens.test_display import begin
+from tests.apps.experiment.screens.test_display import Heard, begin
 
 WHO = Participant("P01", 1, 0, 7)
 
@@ -263,6 +265,21 @@ def test_held_or_bouncing_button_is_no_answer(tmp_path):
     assert reply is not None and (reply.response, reply.tick) == ("2", 600)
 
 
+def test_block_does_not_begin_with_presses_of_the_block_before(tmp_path, monkeypatch):
+    """The ticks of every block begin at 0: a late press of the last trial is no answer, and hides no press."""
+    design, person, plan = started(changed(tmp_path, text=BUTTONS))
+    stage = ScriptedStage(lambda tick: 1 << 2 if 3000 <= tick < 3050 else 0)
+    stage.trace.count = 2990
+    assert answer(stage, person, plan, design).tick == 3000
+    person.key(KeyEvent("2", True, 3500, 3500 * 1_000_000))  # after the answer
+    monkeypatch.setattr(Followers, "begin", lambda screens, session: None)
+    screens = Screens(design, Display(design), Heard(), None)
+    screens.person = person
+    screens.begin(None)
+    stage = ScriptedStage(lambda tick: 1 << 2 if 437 <= tick < 500 else 0)
+    assert answer(stage, person, plan, design) == Answer("1", 0.337, 437, "button", "button 2")
+
+
 KEY_PRESSES = {
     "the tick of the press": ([(512, "left", 497)], Answer("1", 0.397, 497, "key", "left")),
     "before the question": ([(0, "left", 90), (400, "x", 390), (700, "2", 690)], Answer("2", 0.59, 690, "key", "2")),
@@ -318,6 +335,11 @@ def test_value_is_adjusted_compared_and_confirmed(tmp_path):
     assert person.explore(stage, plan) is True
     reply = answer(stage, person, plan, design)
     assert reply is not None and reply.response == pytest.approx(plan.level * 1.05)
+    person.begin_trial()  # the trial is repeated, and begins with the presented value
+    assert person.explore(stage, plan) is False
+    person.key(KeyEvent("return", True, 30, 30))
+    assert person.explore(stage, plan) is True
+    assert answer(stage, person, plan, design).response == plan.level
 
 
 class Written:
@@ -352,6 +374,41 @@ def test_lost_screen_is_journaled_once(screens):
         with pytest.raises(DeviceFault, match="All answers are in the journal"):
             screens.run_periodic_tasks()
     assert written.events == ["screen-lost"]
+
+
+def test_note_during_the_consent_is_journaled(tmp_path, monkeypatch):
+    """The consent and the first forms come before the first block and its instructions."""
+    notes = []
+
+    class Session:
+        def __init__(self, *arguments, questioner, **named):
+            self.screens = questioner
+
+        def run(self):
+            self.screens.execute(None, Note("asked for help with reading"))
+            return "consent refused"
+
+        def add_note(self, text):
+            notes.append(text)
+
+    monkeypatch.setattr(live, "ExperimentSession", Session)
+    monkeypatch.setattr(live, "open_participant", lambda settings: Heard())
+    monkeypatch.setattr(live, "open_experimenter", Heard)
+    monkeypatch.setattr(live, "require_screen", lambda fronts, participant: None)
+    monkeypatch.setattr(live, "LINGER", 0.0)
+    live.run_with_screens(read_design(changed(tmp_path)), None, WHO)
+    assert notes == ["asked for help with reading"]
+
+
+def test_events_of_the_last_page_do_not_open_the_session_again(screens, monkeypatch):
+    """The end is in the journal; the experimenter has ended the session, and the participant's window is closed."""
+    screens, display, participant, written = screens
+    display.aborted = True
+    monkeypatch.setattr(live, "wait", lambda connections, timeout: participant.close())
+    screens.finish()
+    screens.execute(participant, Cannot("window", "too long"))
+    screens.execute(participant, Note("went well"))
+    assert (written.events, written.notes) == ([], ["went well"])
 
 
 def test_screen_requests_are_executed_and_notes_journaled(screens):

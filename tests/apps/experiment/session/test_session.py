@@ -16,7 +16,7 @@ from apps.experiment.observers import make_observer
 from apps.experiment.procedures.methods import trial_seed
 from apps.experiment.screens.display import Display
 from apps.experiment.session.presentation import Simulated
-from apps.experiment.session.running import Request, begin, resume_session
+from apps.experiment.session.running import Request, begin, reopen, resume_session
 from apps.experiment.session.session import ABORTED, PAUSED, REDONE, ExperimentSession, TooManyRepeated
 from apps.experiment.session.stages import OfflineStage
 from haptics.errors import ConfigurationError, RecordingError
@@ -307,6 +307,24 @@ def test_abort_ends_the_session(tmp_path):
     last = state.attempts[-1].end
     assert last is not None and (last["outcome"], last["reasons"]) == ("aborted", [ABORTED])
     assert state.end is not None and state.end["reason"] == reason
+
+
+def test_session_ended_by_a_person_is_resumed_unless_it_is_blind(tmp_path):
+    run_with(tmp_path, 3, "aborted")
+    design, journal, who = reopen(tmp_path / "out" / "sub-P01" / "ses-01")
+    respondent = partial(Simulated, make_observer({}, seed=trial_seed(7, "P01", 0, 0, 1)))
+    with journal:
+        session = ExperimentSession(
+            design, who, journal, respondent=respondent, stage=OfflineStage, display=Display(design), again=False
+        )
+        assert session.run() == "completed"
+    state = replay(read_journal(journal.place.journal).records)
+    assert sorted(state.counted_attempts) == list(range(1, 9)) and state.counted_attempts[3].number == 2
+    blind = tmp_path / "blind"
+    blind.mkdir()
+    run_with(blind, 3, "aborted", "seed = 7", "seed = 7\nblind = true")
+    with pytest.raises(ConfigurationError, match="may have been decoded"):
+        reopen(blind / "out" / "sub-P01" / "ses-01")
 
 
 @pytest.mark.parametrize("wanted", [True, False])
