@@ -276,10 +276,10 @@ def _rows_of_csv(file: str, text: str) -> tuple[list[dict[str, Any]], list[Origi
                 _check_header(Origin(file=file, line=reader.line_num, columns=columns))
                 continue
             origin = Origin(file=file, line=reader.line_num, columns=columns)
-            if len(cells) > len(columns):
+            if len(cells) != len(columns):  # a short line may be the end of a file that was cut off
                 raise ConfigurationError(
-                    f"{file}:{origin.line}, column {len(columns) + 1}: the header has {len(columns)} columns, this "
-                    f"line has {len(cells)}."
+                    f"{file}:{origin.line}, column {min(len(cells), len(columns)) + 1}: the header has {len(columns)} "
+                    f"columns, this line has {len(cells)}."
                 )
             if len(tables) == MOST_CONDITIONS:
                 raise ConfigurationError(f"{file}:{origin.line}: has more than {MOST_CONDITIONS} conditions.")
@@ -317,7 +317,7 @@ def _condition_of(origin: Origin, cells: Sequence[str]) -> dict[str, Any]:
     Empty cells are left out. Numbers, true, false and lists in brackets are read as in TOML, everything else is text.
     """
     found: dict[str, Any] = {}
-    for column, cell in zip(origin.columns, cells, strict=False):
+    for column, cell in zip(origin.columns, cells, strict=True):
         table, _, entry = column.partition(".")
         if not cell:
             continue

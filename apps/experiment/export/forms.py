@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from apps.experiment.forms.catalogue import LANGUAGES, base_language
 from apps.experiment.forms.forms import CONSENT, FORM_COMPLETED, MOST_ITEMS, Form, form_of
 from apps.experiment.journal.tables import Column, Row, Session
 from haptics.errors import ConfigurationError
@@ -70,15 +71,19 @@ def wide_rows(session: Session) -> dict[str, list[Row]]:
 
 
 def forms_of(session: Session) -> dict[str, Form]:
-    """Return the forms of a session from the experiment file in its header; invalid ones are left out."""
+    """Return the forms of a session from the experiment file in its header; invalid ones are left out.
+
+    A shipped form in a language of the file, whose texts the header does not have, is described in English.
+    """
     design = session.header["design"]
     table = design.get("experiment")
-    language = table.get("language", "en") if isinstance(table, dict) else "en"
+    language = str(table.get("language", "en")) if isinstance(table, dict) else "en"
+    language = language if base_language(language) in LANGUAGES else "en"
     given = design.get("forms")
     forms: dict[str, Form] = {}
     for one in given if isinstance(given, list) else ():
         try:
-            form = form_of(one, {}, language if isinstance(language, str) else "en")
+            form = form_of(one, {}, language)
             forms[form.name] = form
         except (ConfigurationError, AttributeError, TypeError):
             continue

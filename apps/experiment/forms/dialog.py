@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apps.experiment.forms.forms import Form, ItemSettings, Value
+from apps.experiment.forms.forms import AGREED, CONSENT, Form, ItemSettings, Value
 from apps.experiment.screens.messages import Choice, FormItem
 from apps.experiment.settings import TextSettings
 
@@ -132,8 +132,8 @@ class FormDialog:
             self._go_back()
         elif key in _STEPS:
             self._step(key)
-        elif key.isdigit() and self.item.kind in ("likert", "choice"):
-            self.pick(int(key) - 1)
+        else:
+            self._choose(key)
 
     def release(self, key: str) -> None:
         """Handle the release of a key."""
@@ -165,9 +165,13 @@ class FormDialog:
             self._set(round(100 * round(min(max(share, 0.0), 1.0) * steps) / steps, 3))
 
     def type(self, text: str) -> None:
-        """Add typed characters to a number or a text."""
+        """Add typed characters to a number or a text.
+
+        A typed digit chooses an option, also on keyboards whose digits need the shift key.
+        """
         item = self.item
         if item.kind not in _TYPED:
+            self._choose(text)
             return
         plain = "".join(one for one in text if one.isprintable())
         if item.kind == "number":
@@ -182,6 +186,11 @@ class FormDialog:
         """Return the names of the items confirmed since the last call."""
         names, self.confirmed = self.confirmed, []
         return names
+
+    def _choose(self, digit: str) -> None:
+        """Choose an option or a point by its digit."""
+        if len(digit) == 1 and digit in "123456789":
+            self.pick(int(digit) - 1)
 
     def _set(self, value: Value) -> None:
         self.answers[self.item.name], self._alert = value, ""
@@ -231,7 +240,8 @@ class FormDialog:
         if item.kind != "page":
             self.answers[item.name] = value
             self.confirmed.append(item.name)
-        if self._place + 1 == len(self._items):
+        refused = self._form.name == CONSENT and item.name == AGREED and value != "yes"
+        if refused or self._place + 1 == len(self._items):
             self.done = True
             return
         self._place += 1

@@ -29,6 +29,9 @@ MOST_FORMS, MOST_ITEMS, MOST_OPTIONS, LONGEST_LABEL, LONGEST_WORDS = 20, 100, 12
 CONSENT = "consent"
 """Name of the form with the consent, and of its event in the journal."""
 
+AGREED = "agreed"
+"""Name of the item of the consent that a participant agrees to with ``yes``. The form ends with any other answer."""
+
 FORM_ANSWER, FORM_COMPLETED = "form-answer", "form-completed"
 """Names of the events with a confirmed answer, and with all answers and scores of a form."""
 
@@ -114,6 +117,8 @@ class ItemSettings:
             )
         if labels and self.kind not in ("choice", "likert"):
             raise ConfigurationError(f"items.options of {self.name!r}: only a choice or a likert item has options.")
+        if numbered:  # the labels are drawn below the points 1, 2 ..., in whatever order a table has them
+            labels = {value: labels[value] for value in sorted(labels, key=int)}
         return labels
 
     @property
@@ -151,7 +156,11 @@ class ScoreSettings:
             given = getattr(self, name)
             if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
                 raise ConfigurationError(f"scores.{name} = {str(given)[:60]!r}: must be a list of names of items.")
+            if len(set(given)) < len(given):
+                raise ConfigurationError(f"scores.{name} = {list(given)}: an item is there twice.")
             object.__setattr__(self, name, tuple(given))
+        if self.items and (stray := [one for one in self.reverse if one not in self.items]):
+            raise ConfigurationError(f"scores.reverse: {stray[0]!r} is not in scores.items.")
 
 
 @documented
@@ -413,7 +422,7 @@ def consent_form(settings: ConsentSettings, words: Mapping[str, Any], language: 
         ItemSettings(name=f"page_{number}", kind="page", text=text, label=one.title)
         for number, text in enumerate(one.text, 1)
     ]
-    asked = [ItemSettings(name="agreed", kind="choice", text=one.statement, label=one.title, options=options)]
+    asked = [ItemSettings(name=AGREED, kind="choice", text=one.statement, label=one.title, options=options)]
     if one.sharing:
         asked.append(ItemSettings(name="sharing", kind="choice", text=one.sharing, label=one.title, options=options))
     return Form(CONSENT, "", "before", 1, one.title, False, (*pages, *asked), {})

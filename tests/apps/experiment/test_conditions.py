@@ -118,6 +118,8 @@ WRONG_CSV = [
     (",8,heavy", ",eight,heavy", 3, "column 'element.damping'", "eight"),
     (",heavy", ",", 3, "column ", "factors"),
     (",heavy", ",heavy,9", 3, "column 6", "has 6"),
+    (",8,heavy", ",8", 3, "column 5", "has 4"),
+    ("a,1.0", 'a,"1,0"', 2, "column 'reference'", "1,0"),
     ('"b, slow"', '""', 3, "column 'name'", "needs a name"),
     ('"b, slow"', "a", 3, "column 'name'", "two of that name"),
     ("a,1.0", "a,[1", 2, "column 'reference'", "no list"),

@@ -2,12 +2,14 @@
 
 import csv
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from apps.experiment.design import read_design
 from apps.experiment.export import export_sessions
+from apps.experiment.export.forms import forms_of
 from apps.experiment.forms.catalogue import TLX_SCALES
 from apps.experiment.forms.dialog import FormDialog
 from apps.experiment.forms.forms import ConsentSettings, consent_form, form_of, simulated_answers
@@ -102,6 +104,32 @@ def test_required_item_is_not_left_out_and_optional_one_is():
     assert dialog.contents()["item"].alert == ""
     press(dialog, "return", "return")
     assert dialog.item.name == "hand" and dialog.answers == {"agree": 1, "pain": None}
+
+
+def test_digit_of_a_keyboard_that_needs_the_shift_key_chooses():
+    """The name of such a key is that of another character; its text is the digit."""
+    dialog = dialog_of(all_kinds())
+    press(dialog, "return", "178")
+    for text in ("2", "0", "²", "12"):
+        dialog.type(text)
+    press(dialog, "ampersand", "return")
+    assert dialog.answers == {"agree": 2}
+
+
+def test_labels_of_points_are_in_the_order_of_the_points():
+    options = {str(number): f"label {number}" for number in (10, 3, 2, 1, *range(4, 10))}
+    item = {"name": "x", "text": "X?", "points": 10, "options": options}
+    dialog = dialog_of(form_of({"name": "f", "items": [item]}, {}, "en"))
+    assert dialog.contents()["item"].labels == tuple(f"label {number}" for number in range(1, 11))
+
+
+def test_refused_consent_is_not_asked_about_sharing():
+    settings = ConsentSettings(version="1", date="2026-05-01", text="Page", sharing="Publish?")
+    refused, agreed = (dialog_of(consent_form(settings, {}, "en")) for _ in range(2))
+    press(refused, "space", "2", "return")
+    assert refused.done and refused.answers == {"agreed": "no"}
+    press(agreed, "space", "1", "return")
+    assert not agreed.done and agreed.item.name == "sharing"
 
 
 @pytest.mark.parametrize("typed", ["17", "99.5", "100", "-", "1e3", "..", "4" * 400, ""])
@@ -201,6 +229,8 @@ def test_own_score_reverses_items_and_needs_all_answers():
         ('when = "between"', 'when = "during"', r"weber.toml:58: .*one of before, between, after"),
         ("points = 5", "points = 99", r"items.points = 99"),
         ('reverse = ["tired"]', 'reverse = ["hungry"]', "'hungry' is no numerical item"),
+        ('reverse = ["tired"]', 'items = ["fit"], reverse = ["tired"]', "'tired' is not in scores.items"),
+        ('reverse = ["tired"]', 'items = ["fit", "fit"]', r"scores.items = \['fit', 'fit'\]: an item is there twice"),
         ("scores = {", "use = 'nasa-tlx'\nscores = {", "and not both"),
         ('name = "fit"', 'name = "tired"', "two of that name"),
         ('name = "fit"', 'name = "score_x"', "column of every form"),
@@ -290,6 +320,12 @@ def test_example_stores_consent_and_exports_scores(tmp_path):
     described = json.loads((tmp_path / "psych-ds/dataset_description.json").read_text())["variableMeasured"]
     (table,) = (tmp_path / "psych-ds/data").glob("*_content-forms_data.csv")
     assert set(table.read_text().splitlines()[0].split(",")) <= {one["name"] for one in described}
+
+
+def test_shipped_form_in_a_language_of_the_file_is_in_the_codebook():
+    header = {"design": {"experiment": {"language": "fr"}, "forms": [{"name": "tlx", "use": "nasa-tlx"}]}}
+    (form,) = forms_of(SimpleNamespace(header=header)).values()
+    assert [item.range for item in form.asked] == [(0.0, 100.0)] * 6
 
 
 def test_hostile_form_events_are_ignored_by_exports(tmp_path):
