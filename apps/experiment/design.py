@@ -552,8 +552,16 @@ def _rounded_up(value: float) -> float:
 
 
 def _check_responses(source: Source, design: Design) -> None:
-    """Raise if keys or buttons belong to answers that the task does not have, or are assigned twice."""
+    """Raise if keys, buttons or codes belong to answers that the task does not have, or keys are assigned twice."""
     answers = possible_answers(design.experiment.task)
+    codes = design.triggers.codes.get("answer")
+    for answer in codes if isinstance(codes, Mapping) else ():
+        if answer not in design.task.responses:
+            allowed = ", ".join(design.task.responses) or "none: the answer is a number; give one code"
+            raise source.error(
+                ("triggers", "codes", "answer", answer),
+                f"triggers.codes.answer.{answer}: is no answer to this task; allowed: {allowed}.",
+            )
     for table, given in (("keys", design.response.keys), ("buttons", design.response.buttons)):
         taken: dict[Any, str] = {}
         for answer, marks in given.items():

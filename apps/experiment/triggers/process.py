@@ -40,6 +40,9 @@ _RETRY = 100e-6
 _PRIORITY = 10
 """FIFO priority, far below the servo's."""
 
+MOST_WAITING = 30
+"""Maximum number of codes that wait for the end of earlier ones, about those of three trials."""
+
 
 @dataclass(frozen=True)
 class Event:
@@ -181,6 +184,11 @@ class Pulses:
             self._next = self._clock() + self._reset
 
     @property
+    def waiting(self) -> int:
+        """Number of codes that have not been written yet."""
+        return len(self._queue)
+
+    @property
     def wait(self) -> float | None:
         """Time until the next write [s], None if nothing is queued."""
         return max(self._next - self._clock(), 0) * 1e-9 if self._high or self._queue else None
@@ -214,8 +222,10 @@ class _Run:
         return self._detector.events(rows, self._reader.origin[0])
 
     def time_of(self, tick: int) -> int:
-        """Return the deadline of a tick on the monotonic clock [ns]."""
-        return self._reader.origin[0] + round(1e9 * tick * self._detector.period)
+        """Return the start of a tick on the monotonic clock [ns]; its deadline if its row is not in the trace."""
+        row = self._ring.slots[tick % self._ring.capacity]
+        late = float(row["period_error"]) if int(row["tick"]) == tick else 0.0
+        return self._reader.origin[0] + round(1e9 * (tick * self._detector.period + late))
 
     @property
     def wait(self) -> float:
@@ -280,7 +290,9 @@ def _follow(connection: Connection[Any, Any], settings: TriggerSettings, pulses:
                         run = _Run(settings, message)
                     except ConfigurationError:  # the run ended before this process could attach its trace
                         run = None
-                case Event() if run is not None:  # after the events of earlier rows
+                case Event():  # after the events of earlier rows
+                    if run is None:
+                        raise DeviceFault(f"triggers: {message.name!r} came without a run, so that a code is missing.")
                     pulses.add(run.events())
                     due = run.time_of(message.tick)
                     pulses.add([Due(message.name, message.code, message.tick, message.marker, due)])
@@ -293,6 +305,11 @@ def _follow(connection: Connection[Any, Any], settings: TriggerSettings, pulses:
         if run is not None:
             pulses.add(run.events())
         pulses.run()
+        if pulses.waiting > MOST_WAITING:
+            raise DeviceFault(
+                f"triggers: {pulses.waiting} codes wait for the output, each for twice triggers.reset = "
+                f"{settings.reset:g} s, so that they come too late; choose a shorter time, or switch events off."
+            )
 
 
 def start(settings: TriggerSettings, log: Path, fifo: bool, shared: Path | None = None) -> ProcessFrontEnd:

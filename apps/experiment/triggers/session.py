@@ -19,7 +19,8 @@ from typing import Any
 from apps.experiment.journal.journal import Journal, parsed
 from apps.experiment.journal.schema import TRIGGERS, TRIGGERS_OPENED
 from apps.experiment.triggers.ports import DEVICE, EVENTS, LARGEST_CODE, TriggerSettings
-from apps.experiment.triggers.process import Event, start
+from apps.experiment.triggers.process import MOST_WAITING, Event, start
+from apps.front_ends.messages import Quit
 from apps.settings.config import SessionConfig
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError
 from haptics.shared import SharedFile
@@ -126,11 +127,19 @@ class Triggers:
             If the output or the process has failed.
         """
         was_open = self.front.open
+        self.front.send(Quit())
+        until = time.monotonic() + _END + 2.0 * self._settings.reset * MOST_WAITING
+        while self.front.open and time.monotonic() < until:  # the last codes may wait for the end of earlier ones
+            self.front.messages()
+            time.sleep(0.005)
+        sent_all = not self.front.open
         self.front.close()
         _add(self._log.read(), write)
         self._path.unlink(missing_ok=True)
         if self._log.error or not was_open:
             raise DeviceFault(self._log.error or _ENDED)
+        if not sent_all:
+            raise DeviceFault("triggers: the last codes were not sent in time; check the receiver.")
 
     def close(self) -> None:
         """End the process. The log remains for the session to be resumed, unless `finish` was called."""

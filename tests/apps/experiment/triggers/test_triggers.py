@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
+import multiprocessing
 import os
+import signal
 import socket
+import threading
 
 import numpy as np
 import pytest
@@ -14,13 +19,19 @@ from apps.experiment.design import read_design
 from apps.experiment.journal import Journal, replay
 from apps.experiment.report.data import Person, SessionData
 from apps.experiment.report.page import trigger_table
+from apps.experiment.triggers import process
 from apps.experiment.triggers.ports import EVENTS, TriggerSettings, open_port
-from apps.experiment.triggers.process import Detector, Due, Pulses
-from apps.experiment.triggers.session import LOG, _recover
+from apps.experiment.triggers.process import Detector, Due, Event, Pulses
+from apps.experiment.triggers.session import LOG, Triggers, _recover
+from apps.front_ends import front_end
+from apps.front_ends.messages import Quit
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError, RecordingError
 from haptics.records import NEUTRAL
+from haptics.shared import SharedFile
+from haptics.trace import Trace
 from tests.apps.experiment.designs import WEBER, changed
 from tests.apps.experiment.journal.records import HEADER, place
+from tests.apps.experiment.screens.driving import started
 
 ORIGIN = 5_000_000_000
 
@@ -42,6 +53,7 @@ ORIGIN = 5_000_000_000
         ),
         ('port = "loopback"\ncodes = { trial = [1, 2] }', "triggers.codes.trial"),
         ('port = "loopback"\ncodes = { answer = { "1" = true } }', "triggers.codes.answer"),
+        ('port = "loopback"\ncodes = { answer = { "yes" = 3 } }', "codes.answer.yes: is no answer to this task"),
     ],
 )
 def test_wrong_setting_is_refused_with_name_and_line(table, words, tmp_path):
@@ -143,6 +155,67 @@ def test_without_reset_codes_follow_at_once():
     wire.pulses.add(due(number) for number in range(3))
     wire.pulses.run()
     assert wire.written == [(1, 10_000), (2, 20_000), (3, 30_000)] and wire.pulses.wait is None
+
+
+@pytest.fixture
+def ticks():
+    """Return a trace of the first ticks of a run, each 30 us late, and the message with which the run begins."""
+    with contextlib.closing(SharedFile("trace")) as file:
+        trace = Trace.create(file.path, capacity=64)
+        trace.origin[:] = ORIGIN
+        for tick in range(50):
+            row = NEUTRAL.copy()
+            row["tick"], row["time"], row["period_error"] = tick, 1e-3 * tick, 30e-6
+            trace.append(row)
+        yield trace, started(file.path)
+
+
+def follow(tmp_path, settings, *messages):
+    """Run the process of the triggers in a thread until it has ended; return the records of its log."""
+    log = tmp_path / "log"
+    log.touch()
+    ours, theirs = multiprocessing.Pipe()
+    thread = threading.Thread(target=process.main, args=(theirs, settings, log, False, None))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(signal, "signal", lambda *arguments: None)  # not in a thread
+        patch.setattr(gc, "freeze", lambda: None)
+        thread.start()
+        for message in (*messages, Quit()):
+            ours.send(message)
+        thread.join(30.0)
+    assert not thread.is_alive()
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def test_event_of_the_experiment_has_the_start_of_its_tick(tmp_path, ticks):
+    opened, block, answer = follow(tmp_path, TriggerSettings(port="loopback"), ticks[1], Event("answer", 4, 20, 110))
+    assert opened == {"opened": "loopback"} and (block["event"], answer["event"]) == ("block", "answer")
+    assert (answer["tick"], answer["due_ns"]) == (20, ORIGIN + 20_030_000)
+
+
+def test_codes_that_come_much_too_late_stop_the_session(tmp_path, ticks):
+    events = [Event("trial", 2, 20, 110) for _ in range(2 * process.MOST_WAITING)]
+    records = follow(tmp_path, TriggerSettings(port="loopback", reset=1.0), ticks[1], *events)
+    assert "codes wait for the output" in records[-1]["error"] and "triggers.reset = 1 s" in records[-1]["error"]
+
+
+def test_codes_that_wait_at_the_end_of_the_session_are_sent(tmp_path, ticks, monkeypatch):
+    """Ten codes of 0.1 s each take longer than a process of a front end is usually given to end."""
+    monkeypatch.setattr(front_end, "_LAST_WORDS", 0.3)
+    found = []
+    with Journal.create(place(tmp_path), HEADER) as journal:
+        settings = TriggerSettings(port="loopback", reset=0.05)
+        with contextlib.closing(Triggers(settings, journal, fifo=False)) as triggers:
+            triggers.front.send(ticks[1])
+            for _ in range(10):
+                triggers.send("trial", 20, 110)
+            triggers.finish(lambda name, sent: found.extend(sent))
+    assert [one["code"] for one in found] == [1, *[2] * 10]
+
+
+def test_event_without_a_run_is_an_error(tmp_path):
+    *_, last = follow(tmp_path, TriggerSettings(port="loopback"), Event("trial", 2, 20, 110))
+    assert "'trial' came without a run" in last["error"]
 
 
 # --- outputs ----------------------------------------------------------------------------------------------------------
