@@ -26,7 +26,7 @@ from apps.experiment.observers import (
 )
 from apps.experiment.procedures.methods import child, make_procedure, person_seed, threshold_of, trial_seed
 from apps.experiment.procedures.settings import Carried, possible_levels, procedure_settings
-from apps.experiment.settings import ConditionSettings, PowerSettings
+from apps.experiment.settings import AnalysisSettings, ConditionSettings, PowerSettings
 from apps.experiment.trial import TASKS, TrialView
 from apps.shared.terminal import wrapped
 from haptics.errors import ConfigurationError
@@ -115,6 +115,8 @@ class Study:
         Seed of the study. The random numbers of an observer depend only on it and on the observer's number.
     shares : tuple of int
         Relative sizes of the two groups that have one arm each. Empty if every participant has all arms.
+    drift : bool
+        Whether thresholds are fitted with the average of a constant and a drifting threshold (``analysis.drift``).
     """
 
     arms: tuple[Arm, ...]
@@ -123,6 +125,7 @@ class Study:
     proportion: float
     seed: int
     shares: tuple[int, ...] = ()
+    drift: bool = False
 
 
 def simulate_people(study: Study, first: int, count: int) -> Array:
@@ -189,7 +192,7 @@ def _simulate_arm(
     person = copy.copy(typical)
     person.acuity_factor *= arm.factor * math.exp(arm.spread * float(rng.standard_normal()))
     guess = TASKS[arm.task].guess or 0.0
-    levels, answers = list[float](), list[Any]()
+    levels, answers, trials = list[float](), list[Any](), list[tuple[int, int]]()
     carried: list[Carried | None] = [None] * arm.tracks
     for session in range(arm.sessions):
         procedures = []
@@ -197,9 +200,10 @@ def _simulate_arm(
             number = session * arm.tracks + track
             own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1, number))
             procedures.append(make_procedure(arm.procedure, guess=guess, seed=own, carried=carried[track]))
-        presented, given = _run(procedures, arm, person, rng)
+        presented, given, numbers = _run(procedures, arm, person, rng)
         if session + 1 not in arm.training:
             levels, answers = levels + presented, answers + given
+            trials += [(session, number) for number in numbers]
         if arm.carried:
             thresholds = map(threshold_of, procedures)
             carried = [one and Carried(one[0], math.hypot(one[1] or 0.0, arm.carried)) for one in thresholds]
@@ -215,21 +219,24 @@ def _simulate_arm(
     if arm.task in SIGNAL:
         count = round(arm.null * len(levels) / (1.0 - arm.null))
         null = [_reports_signal(arm, person, 0.0, rng, 1 + round(k / arm.null)) for k in range(count)]
-        levels, answers = [0.0] * len(null) + levels, null + answers
+        among = [trials[k * len(trials) // count] for k in range(count)]  # evenly among the trials with a stimulus
+        levels, answers, trials = [0.0] * len(null) + levels, null + answers, among + trials
         relative = noticed_at(arm.task, study.proportion, person.settings.false_alarms)
     else:
         relative = _NORMAL.inv_cdf(study.proportion) / _NORMAL.inv_cdf(0.75)  # two intervals, relative to 75 %
-    return _fitted(study, arm, levels, answers), math.log(truth["increment_75"] * relative), len(levels)
+    found = _fitted(study, arm, levels, answers, trials)
+    return found, math.log(truth["increment_75"] * relative), len(levels)
 
 
 def _run(
     procedures: Sequence[Procedure], arm: Arm, person: SimulatedObserver, rng: np.random.Generator
-) -> tuple[list[float], list[Any]]:
+) -> tuple[list[float], list[Any], list[int]]:
     """Run tracks to completion.
 
-    Return the levels and the answers: numbers, or whether a stimulus was reported or the answer was correct.
+    Return the levels; the answers: numbers, or whether a stimulus was reported or the answer was correct; and the
+    numbers of the trials in the session.
     """
-    levels, answers = [], []
+    levels, answers, numbers = [], [], []
     for track, procedure in enumerate(procedures):
         number = track + 1
         while not procedure.finished:
@@ -249,8 +256,9 @@ def _run(
             procedure.add_outcome(answer if adjusted else level, arm.task in _NUMBERS or answer)
             levels.append(level)
             answers.append(answer)
+            numbers.append(number)
             number += arm.stride
-    return levels, answers
+    return levels, answers, numbers
 
 
 def _reports_signal(arm: Arm, person: SimulatedObserver, level: float, rng: np.random.Generator, number: int) -> bool:
@@ -277,12 +285,29 @@ def noticed_at(task: str, proportion: float, false_alarms: float) -> float:
     return 0.5 * (low + high) / Z75
 
 
-def _fitted(study: Study, arm: Arm, levels: list[float], correct: list[bool]) -> float:
-    """Return the logarithm of the threshold fitted to the answers."""
-    from calibration.psychometric import fit_psychometric
+def _fitted(
+    study: Study, arm: Arm, levels: list[float], correct: list[bool], trials: Sequence[tuple[int, int]]
+) -> float:
+    """Return the logarithm of the threshold fitted to the answers, nan for a bound.
+
+    `trials` are the session of each answer, and the number of the trial in it.
+    """
+    from calibration.psychometric import fit_drift, fit_psychometric
 
     grid = possible_levels(procedure_settings(arm.procedure))
     chance = TASKS[arm.task].guess or 0.0
+    if study.drift:
+        order = sorted(range(len(trials)), key=trials.__getitem__)
+        drift = fit_drift(
+            [levels[k] for k in order],
+            [correct[k] for k in order],
+            guess="free" if arm.task in SIGNAL else chance,
+            shape=study.shape,
+            sessions=[trials[k][0] for k in order],
+            times=[trials[k][1] for k in order],
+        )
+        estimate = drift.averaged.threshold(study.proportion)
+        return math.nan if estimate.bound else math.log(estimate.value)
     distinct, place = np.unique(levels, return_inverse=True)
     right, total = np.bincount(place, correct), np.bincount(place)
     if not grid or arm.task in SIGNAL:
@@ -379,7 +404,8 @@ def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, A
         arms = [
             replace(arm, name=f"{group}: {arm.name}") for arm, group in zip(arms, design.groups.names[:2], strict=True)
         ]
-    return Study(tuple(arms), table, settings.shape, settings.proportion, settings.seed, shares)
+    drift = task not in _NUMBERS and AnalysisSettings.of(design.tables.get("analysis", {})).drift == "auto"
+    return Study(tuple(arms), table, settings.shape, settings.proportion, settings.seed, shares, drift)
 
 
 def _conditions(design: Design, settings: PowerSettings) -> list[ConditionSettings]:
@@ -480,6 +506,7 @@ def outcome(
     return {
         "experiment": design.experiment.name,
         **{name: getattr(settings, name) for name in _SETTINGS},
+        **({"drift": "auto"} if study.drift else {}),
         "found": math.exp(float(found[known].mean())),
         "truth": math.exp(float(truth[known].mean())),
         "left_out": int(np.sum(~known)),
@@ -622,6 +649,7 @@ def describe(result: dict[str, Any]) -> str:
         f"{result['experiment']}: {question}",
         f"{result['people']} simulated people with {trials} trials each, {result['seconds']:.1f} s; recovered "
         f"{result['found']:.3g}, in truth {result['truth']:.3g}; {result['left_out']} without a threshold",
+        *(["fitted with a threshold that may change within a session (analysis.drift)"] if "drift" in result else []),
         f"a participant takes {result['minutes']:.0f} min at most",
         "",
         "participants  power  95 % interval  result known within",

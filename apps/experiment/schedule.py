@@ -278,7 +278,14 @@ def _thresholds(state: SessionState, event: Record, name: str) -> dict[str, Carr
 
 
 def require_due(
-    schedule: ScheduleSettings, place: SessionFolder, out: Path, experiment: str, today: date, reason: str = ""
+    schedule: ScheduleSettings,
+    place: SessionFolder,
+    out: Path,
+    experiment: str,
+    today: date,
+    reason: str = "",
+    *,
+    option: str = "--outside-window",
 ) -> dict[str, Any]:
     """Return the fields of the event `SCHEDULED` for a session that begins or continues today.
 
@@ -296,6 +303,8 @@ def require_due(
         Current day in the time zone of the schedule.
     reason : str
         Reason for a session outside its window, which is recorded. Without it such a session is refused.
+    option : str
+        Name of the option or argument of the caller that gives the reason, for messages.
 
     Raises
     ------
@@ -305,12 +314,11 @@ def require_due(
         If a journal of the participant cannot be read.
     """
     if reason:
-        reason = require_reason(reason, "--outside-window")
+        reason = require_reason(reason, option)
     previous, deviation = deviation_of(schedule, place, out, experiment, today)
     if deviation is not None and not reason:
-        raise ConfigurationError(
-            f"{deviation.words}. Nothing was written. To do it nevertheless, add --outside-window REASON."
-        )
+        remedy = f"add {option} REASON" if option.startswith("--") else f"pass the reason as {option}"
+        raise ConfigurationError(f"{deviation.words}. Nothing was written. To do it nevertheless, {remedy}.")
     facts: dict[str, Any] = {"date": today.isoformat(), "days": None if previous is None else (today - previous).days}
     if deviation is not None:
         facts |= {"outside": deviation.kind, "words": deviation.words, "reason": reason}

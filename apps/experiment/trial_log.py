@@ -365,7 +365,8 @@ def _require_due(
     if not settings.sessions:
         return None
     day = first_due_day(settings, out, place.participant, experiment, place.session) if simulated else None
-    return require_due(settings, place, out, experiment, day or today_in(settings.zone), reason)
+    today = day or today_in(settings.zone)
+    return require_due(settings, place, out, experiment, today, reason, option="outside_window")
 
 
 def _plain(value: Any) -> Any:

@@ -19,6 +19,8 @@ from apps.experiment.power import Arm, Row, Study, enough, noticed_at, simulate_
 from apps.experiment.power import plan as plan_power
 from apps.experiment.procedures.methods import make_procedure
 from apps.experiment.settings import PowerSettings
+from calibration import psychometric
+from calibration.psychometric import fit_drift
 from haptics.errors import ConfigurationError
 from tests.processes import ROOT
 
@@ -219,6 +221,39 @@ def test_drift_is_simulated():
     found, without = (simulate_people(one, 0, 60)[:, 0] for one in (study, replace(study, observer={"spread": 0.0})))
     assert (found[:, 1] == without[:, 1]).all(), "the truth is the usual threshold"
     assert np.std(without[:, 0]) < 0.3 and np.std(found[:, 0]) == pytest.approx(0.8, rel=0.2)
+
+
+def test_declared_drift_is_fitted(tmp_path):
+    """The file declares the model of a threshold that drifts; it recovers the threshold also without a drift."""
+    text = '[analysis]\ndrift = "auto"\n\n[power]\nquestion = "precision"'
+    answer = plan(tmp_path, "--people", "20", old="[power]", new=text)
+    assert answer.result["drift"] == "auto" and "threshold that may change within a session" in answer.text
+    assert answer.result["found"] == pytest.approx(answer.result["truth"], rel=0.2)
+    plain = plan(tmp_path, "--people", "20", old="[power]", new='[power]\nquestion = "precision"')
+    assert "drift" not in plain.result and plain.result["found"] != answer.result["found"]
+
+
+def test_drift_is_fitted_to_the_trials_in_their_order(monkeypatch):
+    """As in the report: two interleaved tracks, two sessions, and the trials without a stimulus among the others."""
+    fitted = []
+
+    def recorded(levels, correct, **named):
+        fitted.append((levels, correct, named))
+        return fit_drift(levels, correct, **named)
+
+    monkeypatch.setattr(psychometric, "fit_drift", recorded)
+    procedure = QUEST | {"trials": 12, "minimum": 0.05}
+    arm = Arm("one", "detection", "law.force", 1.0, 2, procedure, null=0.2, stride=3, sessions=2)
+    study = Study((arm,), {"level": 1}, "dprime", 0.75, 3, drift=True)
+    simulate_people(study, 0, 1)
+    ((levels, correct, named),) = fitted
+    sessions, times = named["sessions"], named["times"]
+    assert len(levels) == len(correct) == len(times) == 60 and named["guess"] == "free"
+    assert list(zip(sessions, times, strict=True)) == sorted(zip(sessions, times, strict=True))
+    for session in (0, 1):
+        of_session = [k for k in range(60) if sessions[k] == session]
+        assert sum(levels[k] == 0.0 for k in of_session) == 6, "a share of 0.2"
+        assert {times[k] for k in of_session} == {track + 3 * k for track in (1, 2) for k in range(12)}
 
 
 FAR = {"kind": "staircase", "start": 4.0, "minimum": 0.02, "maximum": 4.0, "reversals": 8, "most_trials": 60}

@@ -218,10 +218,13 @@ def test_session_outside_its_window_is_refused_without_a_reason(tmp_path, on_day
     with on_day(tmp_path, 2, 1) as log:
         log.finish()
     for day, words in ((3, "session 2 of P01 is due from 2026-03-04 to 2026-03-07"), (9, "had to begin")):
-        with pytest.raises(ConfigurationError, match=words + ".*add --outside-window REASON"):
+        with pytest.raises(ConfigurationError, match=words + r".*pass the reason as outside_window\."):
             on_day(tmp_path, day, 2)
     assert not (tmp_path / "sub-P01" / "ses-02").exists()
-    for reason, words in (("see anna@example.org", "looks like an address"), ("x" * 501, "at most 500")):
+    for reason, words in (
+        ("see anna@example.org", "looks like an address"),
+        ("x" * 501, "^outside_window: .* 500"),
+    ):
         with pytest.raises(ConfigurationError, match=words):
             on_day(tmp_path, 9, 2, outside_window=reason)
     with on_day(tmp_path, 9, 2, outside_window="snow") as log:
