@@ -287,9 +287,11 @@ def update_hold(s: Any, share: float) -> None:
     """Compute ``hold_force`` [N]: a bounded spring and damper along the third axis, times `share`.
 
     With ``hold_rate``, an integral part removes the distance that remains under a lasting force. `share` is between 0
-    and 1. While it is 0, the set-point follows the height; afterwards it moves slowly to the plane.
+    and 1. While it is 0, the set-point follows the height; afterwards it moves slowly to the plane. Without
+    a finite height the force is 0 at once, whereas the servo sets the share to 0 one tick later; the next finite height
+    is the new set-point.
     """
-    if share == 0.0:
+    if share == 0.0 or not math.isfinite(s.held_at + s.height):
         s.held_at, s.hold_sum, s.hold_force = s.height, 0.0, 0.0
         return
     step = APPROACH * s.period

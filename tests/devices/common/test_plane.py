@@ -149,6 +149,24 @@ def test_held_axis_approaches_slowly_and_its_force_is_limited(record):
     assert np.abs(np.array(record["given"][0][:3]) - forces[-1] * plane.axes[2]).max() < 1e-12
 
 
+def test_position_that_is_not_finite_gives_no_force_and_a_new_set_point(record):
+    record, plane = record
+    record["assistance"], record["hold_rate"] = 1.0, 10.0
+    above = plane.middle + 0.004 * plane.axes[2]
+
+    def normal(tick, point):
+        record["sample"][0][1:4] = point
+        step(record[0], 1e-3 * tick, 0.5, 0.0)
+        return record["given"][0][:3] @ plane.axes[2]
+
+    assert normal(0, above) < 0.0
+    for share in (0.5, 0.0):  # as the servo sets it
+        record["assistance"] = share
+        assert normal(1, np.full(3, np.nan)) == pytest.approx(0.0, abs=1e-12)
+    record["assistance"] = 0.1
+    assert [normal(2, above), normal(3, above)] == pytest.approx([0.0, -0.1 * 300.0 * APPROACH * 1e-3], rel=0.02)
+
+
 def test_holding_force_at_its_limit_is_reported_where_the_axis_is_not_held():
     device = Touch({"hold_force": 1.5})
     held, moving, pushed = (1.5e-3, 1.4, 0.0), (0.5e-3, -1.5, 0.0), (-4e-3, 1.5, 0.0)
