@@ -74,36 +74,31 @@ class VendorLibrary:
         for name, place in named:
             if not place:
                 continue
-            path = Path(place).expanduser()
-            if setting and path.is_file():
+            path = _absolute(place)
+            if os.path.isfile(path):
                 return path
             found = next(self._inside(path), None)
             if found is None:
-                problem = "does not exist" if not path.exists() else f"has no {' or '.join(self.files)}"
                 raise ConfigurationError(
-                    f"{name} = {place!r}: {problem}; it must be the folder of the {self.title}"
-                    f"{', or the file of the library' if setting else ''}."
+                    f"{name} = {place!r}: {self._problem_of(path)}; it must be the folder of the {self.title}, or the "
+                    "file of the library."
                 )
             return found
         for pattern in self.usual:
-            base = Path(pattern).expanduser()
-            for folder in sorted(Path("/").glob(str(base).lstrip("/")), key=_version, reverse=True):
+            for folder in sorted(Path("/").glob(str(_absolute(pattern)).lstrip("/")), key=_version, reverse=True):
                 found = next(self._inside(folder), None)
                 if found is not None:
                     return found
-        return next((path for folder in _USUAL for path in self._files_of(Path(folder).expanduser())), None)
+        return next((path for folder in _USUAL for path in self._files_of(_absolute(folder))), None)
 
     def missing(self) -> str:
         """Return why the library is not found without a setting; empty if it is. It is not loaded."""
         try:
-            if self.find() or any(find_library(name.removeprefix("lib").removesuffix(".so")) for name in self.files):
+            if self.find() or any(map(_name_for_loader, self.files)):
                 return ""
         except ConfigurationError as error:
             return str(error)
-        return (
-            f"the {self.title} is not installed, or not found: install it from its maker, and set device.library or "
-            f"{self.variables[0]} to its folder"
-        )
+        return self._not_installed
 
     def load(self, setting: str, symbols: Symbols, optional: Symbols | None = None) -> Any:
         """Load the library and declare its functions.
@@ -134,19 +129,24 @@ class VendorLibrary:
         path = self.find(setting)
         if path is not None:
             self._require_readable(path)
-        library, reason = None, ""
-        for name in [str(path)] if path is not None else self.files:
+            names = [str(path)]
+        else:
+            names = [name for file in self.files for name in (file, _name_for_loader(file)) if name]
+        library, refusal = None, ""
+        for name in names:
             try:
                 library = ctypes.CDLL(name)
                 break
             except OSError as error:
                 reason = str(error)
-        if library is None and path is None:
-            raise DeviceNotFoundError(
-                f"{self.backend}: {self.missing()}. Or do without a device: device.emulated=true."
-            )
+                if path is not None or not reason.startswith(f"{name}: cannot open shared object file: No such file"):
+                    refusal = refusal or f"{name} cannot be loaded: {self._explained(reason, name)}"
+        if library is None and refusal:
+            raise DeviceOpenError(f"{self.backend}: {refusal}")
         if library is None:
-            raise DeviceOpenError(f"{self.backend}: {path} cannot be loaded: {self._explained(reason, str(path))}")
+            raise DeviceNotFoundError(
+                f"{self.backend}: {self._not_installed}. Or do without a device: device.emulated=true."
+            )
         missing = [name for name in symbols if not hasattr(library, name)]
         if missing:
             more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
@@ -159,6 +159,26 @@ class VendorLibrary:
                 function = getattr(library, name)
                 function.restype, function.argtypes = result, tuple(arguments)
         return library
+
+    @property
+    def _not_installed(self) -> str:
+        return (
+            f"the {self.title} is not installed, or not found: install it from its maker, and set device.library or "
+            f"{self.variables[0]} to its folder"
+        )
+
+    def _problem_of(self, path: Path) -> str:
+        """Return why there is no library at `path`."""
+        denied = "may not be read (permission denied)"
+        try:
+            path.stat()
+        except PermissionError:  # of a folder above
+            return denied
+        except OSError:
+            return "does not exist"
+        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
+            return denied
+        return f"has no {' or '.join(self.files)}"
 
     def _inside(self, folder: Path) -> Iterator[Path]:
         """Yield the libraries in a folder of the product."""
@@ -210,6 +230,16 @@ class VendorLibrary:
         if re.search(r"version `\S+' not found", words):
             return f"this system is too old for it ({words}): install an older version of the {self.title}."
         return f"{words}: the file may be damaged or incomplete; install the {self.title} again."
+
+
+def _absolute(place: str) -> Path:
+    """Return an absolute path: the loader would search for a bare file name elsewhere."""
+    return Path(os.path.expanduser(place)).absolute()
+
+
+def _name_for_loader(file: str) -> str:
+    """Return the name, with its version, under which the loader of the system finds a library; empty if it does not."""
+    return find_library(file.removeprefix("lib").removesuffix(".so")) or ""
 
 
 def _machine(head: bytes) -> tuple[int, int] | None:

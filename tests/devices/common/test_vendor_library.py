@@ -63,6 +63,16 @@ def test_setting_precedes_variables_and_variables_their_successors(sdk, tmp_path
     assert SDK.find(str(sdk)) == file
 
 
+def test_file_may_be_named_by_a_variable_and_relative_to_the_present_folder(sdk, monkeypatch):
+    file = sdk / "lib" / "release" / "libpuck.so.3"
+    monkeypatch.setenv("PUCKSDK", str(file))
+    assert SDK.find() == file
+    monkeypatch.chdir(file.parent)
+    for place in (file.name, "."):  # the loader would search for a name without a folder elsewhere
+        assert SDK.find(place) == file
+        assert SDK.load(place, COS).cos(0.0) == 1.0
+
+
 def test_newest_version_and_preferred_name_are_chosen(sdk):
     release = sdk / "lib" / "release"
     for name in ("libpuck.so.3.9.1", "libpuck.so.3.10.0", "libpuk.so.4", "libpuck.so.bak"):
@@ -90,6 +100,51 @@ def test_wrong_path_names_its_source(tmp_path, monkeypatch, exists, words):
     monkeypatch.setenv("PUCK_HOME", str(place))
     with pytest.raises(ConfigurationError, match=f"PUCK_HOME = '{place}': {words}"):
         SDK.load("", COS)
+
+
+def test_folder_that_may_not_be_read_is_said(sdk, monkeypatch):
+    def refuse(path, **_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as closed:
+        closed.setattr("os.access", lambda path, mode: False)
+        with pytest.raises(ConfigurationError, match=r"library = .*lib': may not be read \(permission denied\)"):
+            SDK.load(str(sdk / "lib"), COS)
+    monkeypatch.setattr(Path, "stat", refuse)
+    monkeypatch.setattr("os.path.isfile", lambda path: False)
+    with pytest.raises(ConfigurationError, match=r"device\.library = .*: may not be read \(permission denied\)"):
+        SDK.load(str(sdk / "lib" / "release" / "libpuck.so.3"), COS)
+
+
+NOT_FOUND = "{}: cannot open shared object file: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [("libdep.so.1", r"puck: libpuck\.so\.3 cannot be loaded: it needs libdep\.so\.1, which is not installed"),
+     ("libpuck.so.3", "puck: the Puck SDK is not installed, or not found: install it from its maker")],
+)  # fmt: skip
+def test_library_that_the_loader_finds_by_its_version_has_its_own_error(monkeypatch, missing, words):
+    def refuse(name):
+        raise OSError(NOT_FOUND.format(missing if name == "libpuck.so.3" else name))
+
+    monkeypatch.setattr("devices.common.vendor_library.find_library", lambda stem: f"lib{stem}.so.3")
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    with pytest.raises((DeviceOpenError, DeviceNotFoundError), match=words):
+        SDK.load("", COS)
+
+
+def test_library_is_loaded_by_the_version_that_the_loader_knows(monkeypatch, real):
+    load = ctypes.CDLL
+
+    def find(name):
+        if name != "libpuck.so.3":
+            raise OSError(NOT_FOUND.format(name))
+        return load(real)
+
+    monkeypatch.setattr("devices.common.vendor_library.find_library", lambda stem: f"lib{stem}.so.3")
+    monkeypatch.setattr(ctypes, "CDLL", find)
+    assert SDK.load("", COS).cos(0.0) == 1.0
 
 
 @pytest.mark.parametrize(
