@@ -166,8 +166,12 @@ def instructed_by(show: Callable[[str], None]) -> Iterator[None]:
         _instructed.reset(token)
 
 
-def instruct(words: str) -> None:
-    """Show an instruction to the person at a device that is being opened; an empty text when it is done."""
+def instruct(words: str) -> bool:
+    """Show an instruction to the person at a device that is being opened; an empty text when it is done.
+
+    Return False if nothing shows instructions (`instructed_by`).
+    """
     show = _instructed.get()
     if show is not None:
         show(words)
+    return show is not None

@@ -73,9 +73,21 @@ def bounded(
     return dataclasses.field(default=default, metadata=meta)
 
 
-def string(default: Any = dataclasses.MISSING, *, allowed: str = "text", doc: str = "") -> Any:
-    """Declare a dataclass field holding text; `allowed` describes the values, such as ``a file``."""
-    return dataclasses.field(default=default, metadata={"words": allowed, "doc": doc})
+def string(default: Any = dataclasses.MISSING, *, allowed: str = "text", digits: bool = False, doc: str = "") -> Any:
+    """Declare a dataclass field holding text.
+
+    Parameters
+    ----------
+    default : str, optional
+        Default value; without it the setting is required.
+    allowed : str
+        Description of the values, such as ``a file``.
+    digits : bool
+        Whether tables may contain a whole number in place of the text, as TOML reads a decimal serial number.
+    doc : str
+        Short description.
+    """
+    return dataclasses.field(default=default, metadata={"words": allowed, "digits": digits, "doc": doc})
 
 
 def flag(default: bool, *, doc: str = "") -> Any:
@@ -144,6 +156,11 @@ def is_whole(field: dataclasses.Field[Any]) -> bool:
     return _type(field) == "int"
 
 
+def _is_text(field: dataclasses.Field[Any]) -> bool:
+    """Return True if a field holds any text, not one of several words."""
+    return _type(field) == "str" and "allowed" not in field.metadata
+
+
 def _plain(bound: float) -> str:
     return str(bound) if isinstance(bound, int) else f"{bound:g}"
 
@@ -200,7 +217,7 @@ def _refused(where: str, field: dataclasses.Field[Any], value: Any) -> Configura
     """Return the error for a rejected value."""
     number = "minimum" in field.metadata and isinstance(value, str) and any(mark.isdigit() for mark in value)
     hint = f" {NUMBER_HINT}" if number else ""
-    if _type(field) == "str" and isinstance(value, int | float) and not isinstance(value, bool):
+    if _is_text(field) and isinstance(value, int | float) and not isinstance(value, bool):
         hint = f" Write a text of digits in quotation marks: --set '{where}.{field.name}=\"{value}\"'."
     return ConfigurationError(f"{where}.{field.name} = {value!r}: must be {allowed_text(field)}.{hint}")
 
@@ -278,10 +295,14 @@ def build(cls: type[_S], table: Mapping[str, Any], where: str) -> _S:
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in table:
             raise ConfigurationError(f"{where}.{name} is missing: must be {allowed_text(field)}.")
-    values = {}
-    for name, value in table.items():  # sliders produce floats for integer fields
-        whole = is_whole(fields[name]) and isinstance(value, float) and value.is_integer()
-        values[name] = int(value) if whole else value
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        if is_whole(fields[name]) and isinstance(value, float) and value.is_integer():  # sliders produce floats
+            values[name] = int(value)
+        elif fields[name].metadata.get("digits") and type(value) is int:
+            values[name] = str(value)
+        else:
+            values[name] = value
     for name, value in values.items():
         if not _acceptable(fields[name])(value):
             raise _refused(where, fields[name], value)

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from ctypes import c_double, c_int, c_ubyte, c_uint, c_ushort
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,11 +41,11 @@ from devices.forcedimension.library import (
     failure,
     trouble,
 )
-from haptics.clock import Clock, pause, raise_if_cancelled
+from haptics.clock import Clock, instruct, pause, raise_if_cancelled
 from haptics.device import Channel
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
 from haptics.jit import kernel
-from haptics.settings import bounded, choice, documented, flag, string, unrestricted
+from haptics.settings import bounded, choice, documented, flag, string
 
 _OMEGA, _DELTA, _SIGMA, _LAMBDA, _FALCON = "omega", "delta", "sigma", "lambda", "falcon"
 
@@ -112,8 +112,11 @@ class ForceDimensionSettings(PlaneSettings):
     hold_damping: float = bounded(5.0, minimum=0.0, maximum=10.0, unit="N s/m", doc="damper that holds the third axis")
     hold_force: float = bounded(6.0, minimum=0.0, maximum=8.0, unit="N", doc="largest force that holds the third axis")
     library: str = string("", allowed="a path", doc="folder of the Force Dimension SDK, or file of its library libdrd")
-    serial: str | int = unrestricted(
-        "", "a serial number such as 1234", doc="serial number; may be empty if there is only one device"
+    serial: str = string(
+        "",
+        allowed="a serial number such as 1234",
+        digits=True,
+        doc="serial number; may be empty if there is only one device",
     )
     kind: str = choice(_OMEGA, KINDS, doc="family of the device, which determines its workspace and largest force")
     initialise: bool = flag(False, doc="initialise the device if needed: it moves by itself through its workspace")
@@ -139,9 +142,7 @@ class ForceDimensionSettings(PlaneSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if type(self.serial) is int:  # as TOML reads a number without quotation marks
-            object.__setattr__(self, "serial", str(self.serial))
-        if self.serial != "" and not re.fullmatch(r"[0-9]+", str(self.serial)):
+        if not re.fullmatch(r"[0-9]*", self.serial):
             raise ConfigurationError(f"device.serial = {self.serial!r}: must be a serial number such as 1234.")
         largest = KINDS[self.kind].max_force
         if self.max_force > largest:
@@ -256,8 +257,12 @@ class ForceDimension(PlaneDriver):
             half=lambda own: KINDS[own.kind].half,
             channels=CHANNELS,
         )
-        self._record["maker_velocity"] = self.settings.velocity_source == "maker"
         self.facts: dict[str, Any] = {}
+        own = self.settings
+        if own.velocity_source == "maker":
+            self._record["maker_velocity"] = 1
+            lag = 0.5 * max(1e-3 * own.maker_window - self._clock.period, 0.0)  # of a mean over the window
+            self.spec = replace(self.spec, velocity_lag=lag)
 
     @property
     def digital_output(self) -> bool:
@@ -289,7 +294,7 @@ class ForceDimension(PlaneDriver):
 
     def _open_device(self, library: Any, resources: contextlib.ExitStack) -> Sdk:
         """Open the device with the serial number of the settings, or the only one."""
-        count, wanted = library.dhdGetDeviceCount(), str(self.settings.serial)
+        count, wanted = library.dhdGetDeviceCount(), self.settings.serial
         if count < 0:
             raise DeviceOpenError(f"{NAME}: {failure(library, 'dhdGetDeviceCount')}.")
         found: dict[str, Sdk] = {}
@@ -365,11 +370,9 @@ class ForceDimension(PlaneDriver):
                 "calibration position as its manual says, or set device.initialise=true: it then moves by itself, so "
                 "take your hands off and clear its workspace."
             )
-        warnings.warn(
-            f"{NAME}: the device moves by itself in {WARNING_TIME:g} s to initialise: hands off, clear its workspace.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        words = f"the device moves by itself in {WARNING_TIME:g} s to initialise: hands off, clear its workspace."
+        if not instruct(words):
+            warnings.warn(f"{NAME}: {words}", RuntimeWarning, stacklevel=2)
         pause(WARNING_TIME)
         try:
             sdk.call("drdAutoInit")
@@ -377,6 +380,7 @@ class ForceDimension(PlaneDriver):
             sdk.library.drdStop(False, sdk.device)  # its regulation must not act against our forces
         if not sdk.library.drdIsInitialized(sdk.device) or sdk.status()[RESET]:
             raise SdkError("the initialisation did not succeed: initialise the device as its manual says")
+        instruct("")
 
     def _set_limits(self, sdk: Sdk) -> None:
         """Set and record the limits and the compensation of the device and of the maker's library."""
@@ -385,8 +389,12 @@ class ForceDimension(PlaneDriver):
             raise failure(library, "dhdEnableExpertMode")
         try:
             try:
-                sdk.call("dhdSetWatchdog", round(own.hardware_watchdog / WATCHDOG_UNIT))
-                facts["watchdog_s"] = WATCHDOG_UNIT * sdk.number("dhdGetWatchdog", c_ubyte)
+                units = round(own.hardware_watchdog / WATCHDOG_UNIT)
+                sdk.call("dhdSetWatchdog", units)
+                found = sdk.number("dhdGetWatchdog", c_ubyte)
+                if units and not 0 < found <= units:
+                    raise SdkError(f"dhdSetWatchdog had no effect (the device has {WATCHDOG_UNIT * found:g} s)")
+                facts["watchdog_s"] = WATCHDOG_UNIT * found
             except SdkError as error:
                 if own.hardware_watchdog > 0.0:
                     raise SdkError(

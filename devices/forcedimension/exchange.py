@@ -26,7 +26,8 @@ class DeviceExchange(Exchange):
 
     A sample consists of the position [m] and the maker's estimate of the velocity [m/s] along the device's axes, the
     buttons, the numbers of skipped readings and of saturated forces, and the rate of the communication [Hz]. The time
-    of a sample is the time before its reading. A reading that the library skipped has the time of the one before.
+    of a sample is the time before its reading. Instead of a reading that the library skipped, the sample has the one
+    before with its time: the maker does not state whether the library then writes the numbers.
 
     Parameters
     ----------
@@ -53,6 +54,8 @@ class DeviceExchange(Exchange):
         self._sdk = sdk
         self.output: OutputDriver | None = None
         self._skipped = self._saturated = 0
+        self._position: tuple[float, ...] = _NONE
+        self._velocity: tuple[float, ...] = _NONE
         self._rate = self._read = self._asked = self._begun = 0.0
 
     def exchange(self, now: float, command: tuple[float, ...]) -> tuple[float, ...]:
@@ -66,8 +69,10 @@ class DeviceExchange(Exchange):
         if result == TIMEGUARD:
             self._skipped += 1
         else:
-            self._read = before
-        _, velocity = sdk.vector("dhdGetLinearVelocity")
+            self._read, self._position = before, position
+        result, velocity = sdk.vector("dhdGetLinearVelocity")
+        if result != TIMEGUARD:
+            self._velocity = velocity
         buttons = sdk.library.dhdGetButtonMask(sdk.device)
         if before - self._asked >= STATUS_PERIOD:
             self._asked = before
@@ -75,7 +80,8 @@ class DeviceExchange(Exchange):
             reason = trouble(sdk.status())
             if reason:
                 raise SdkError(reason)
-        return self._read, *position, *velocity, buttons, self._skipped, self._saturated, self._rate
+        state = *self._position, *self._velocity
+        return self._read, *state, buttons, self._skipped, self._saturated, self._rate
 
     def come_to_rest(self) -> bool:
         """Send a zero force, switch the forces off, apply the brakes and set the output to 0; return True if confirmed.

@@ -35,6 +35,7 @@ class Plate:
     surface: str = choice("dry", ("dry", "wet"), doc="kind of surface")
     layers: int = bounded(1, minimum=1, maximum=2**62, doc="number of layers")
     name: str = string("", doc="name")
+    number: str = string("", digits=True, doc="serial number")
     loud: bool = flag(False, doc="whether it is heard")
 
     def __post_init__(self):
@@ -53,7 +54,11 @@ class Plate:
         ({"mass": 1, "stifness": 3}, r"unknown setting 'plate\.stifness'\. Did you mean 'plate\.stiffness'"),
         ({"mass": 1, "surface": "icy"}, r"plate\.surface = 'icy': must be one of dry, wet"),
         ({"mass": 1, "loud": 1}, r"plate\.loud = 1: must be true or false"),
-        ({"mass": 1, "name": 4}, r"plate\.name = 4: must be text"),
+        ({"mass": 1, "name": True}, r"plate\.name = True: must be text\.$"),
+        ({"mass": 1, "name": 4}, r"plate\.name = 4: must be text\. .* quotation marks: --set 'plate\.name=\"4\""),
+        ({"mass": 1, "number": 4.5}, r"plate\.number = 4\.5: must be text\. .* quotation marks"),
+        ({"mass": 1, "number": False}, r"plate\.number = False: must be text\.$"),
+        ({"mass": 1, "surface": 4}, r"plate\.surface = 4: must be one of dry, wet\.$"),
         ({"mass": 1, "layers": 1.5}, r"plate\.layers = 1\.5: must be a whole number at least 1 and at most 46116860"),
         ({"mass": 1, "layers": 2**62 + 1}, r"plate\.layers = 4611686018427387905: .* at most 4611686018427387904"),
         ({"mass": 1, "layers": "2 mm"}, r"plate\.layers = '2 mm': must be a whole number .*without a unit"),
@@ -70,6 +75,11 @@ def test_whole_floats_become_integers_and_integers_floats():
     assert (plate.layers, type(plate.layers), type(plate.mass)) == (3, int, float)
     with pytest.raises(ConfigurationError, match=r"plate\.layers = 3\.0: must be a whole number"):
         Plate(1.0, layers=3.0)
+
+
+def test_digits_that_toml_reads_as_a_number_are_a_text_where_declared():
+    assert build(Plate, {"mass": 1.0, "number": 1234}, "plate").number == "1234"
+    assert build(Plate, {"mass": 1.0, "number": "0012"}, "plate").number == "0012"
 
 
 def test_docstring_is_completed_from_the_declarations():
@@ -93,7 +103,11 @@ def test_docstring_is_completed_from_the_declarations():
 values = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.lists(st.integers()))
 
 
-@given(st.dictionaries(st.sampled_from(["mass", "stiffness", "surface", "layers", "name", "loud", "other"]), values))
+@given(
+    st.dictionaries(
+        st.sampled_from(["mass", "stiffness", "surface", "layers", "name", "number", "loud", "other"]), values
+    )
+)
 def test_any_table_is_valid_or_refused(table):
     try:
         plate = build(Plate, table, "plate")
@@ -104,7 +118,7 @@ def test_any_table_is_valid_or_refused(table):
     assert plate.surface in {"dry", "wet"}
     assert type(plate.layers) is int
     assert plate.layers >= 1
-    assert type(plate.name) is str
+    assert type(plate.name) is type(plate.number) is str
     assert type(plate.loud) is bool
 
 

@@ -14,6 +14,7 @@ from devices.common.output import OutputRequests
 from devices.forcedimension import device as driver
 from devices.forcedimension.exchange import DeviceExchange
 from devices.forcedimension.library import Sdk, SdkError
+from haptics.clock import instructed_by
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
 from tests.devices.forcedimension.sdk import FakeDevice, FakeSdk
 
@@ -108,6 +109,17 @@ def test_uninitialised_device_is_refused_and_initialised_on_request_only(monkeyp
     assert "drdStop" in sdk.names()
 
 
+def test_person_is_told_before_the_device_moves(monkeypatch):
+    sdk, told = FakeSdk(FakeDevice(initialised=False)), []
+
+    def show(words):
+        told.append((words, "drdAutoInit" in sdk.names()))
+
+    with instructed_by(show), connected(monkeypatch, sdk, initialise=True):
+        assert told[0][0].startswith("the device moves by itself in 0 s") and "hands off" in told[0][0]
+        assert [moved for _, moved in told] == [False, True] and told[1][0] == ""
+
+
 def test_initialised_device_does_not_move(monkeypatch):
     sdk = FakeSdk()
     with connected(monkeypatch, sdk, initialise=True):
@@ -156,6 +168,28 @@ def test_device_without_a_watchdog_is_used_only_with_consent(monkeypatch):
     )
     with connected(monkeypatch, sdk, hardware_watchdog=0.0) as (device, _):
         assert device.facts["watchdog_s"] == 0.0
+
+
+@pytest.mark.parametrize("units", [0, 255])
+def test_watchdog_that_was_not_set_is_not_relied_on(monkeypatch, units):
+    def keep(sdk, number, index):
+        number.value = units
+        return 0
+
+    monkeypatch.setattr(FakeSdk, "_dhdGetWatchdog", keep)
+    words = r"dhdSetWatchdog had no effect \(the device has 0.*hardware_watchdog=0 if you accept"
+    refused(monkeypatch, FakeSdk(), words)
+    with connected(monkeypatch, FakeSdk(), hardware_watchdog=0.0) as (device, _):
+        assert device.facts["watchdog_s"] == units * 125e-6
+
+
+def test_advice_considers_the_delay_of_the_makers_velocity():
+    def lag(**settings):
+        return create_device("forcedimension", settings).spec.velocity_lag
+
+    assert lag() == 0.0
+    assert lag(velocity_source="maker", maker_window=20) == pytest.approx(9.5e-3)
+    assert lag(velocity_source="maker", maker_window=1) == 0.0
 
 
 @pytest.mark.parametrize("name", ["dhdGetStatus", "dhdSetGravityCompensation", "dhdSetMaxForce",
@@ -234,6 +268,14 @@ def test_results_that_are_no_errors_are_counted_and_keep_the_time_of_the_reading
     sdk.results.clear()
     later = exchange.exchange(0.0, (0.0, 0.0, 0.0))
     assert later[0] > read and later[8:10] == (3, 3)
+
+
+def test_skipped_reading_keeps_the_numbers_if_the_library_writes_none(monkeypatch, sdk):
+    exchange = DeviceExchange(Sdk(sdk, 0), SETTINGS)
+    before = exchange.exchange(0.0, (0.0, 0.0, 0.0))
+    for name in ("_dhdGetPosition", "_dhdGetLinearVelocity"):
+        monkeypatch.setattr(FakeSdk, name, lambda sdk, *_: 1)
+    assert exchange.exchange(0.0, (0.0, 0.0, 0.0))[:7] == before[:7]
 
 
 @pytest.mark.parametrize("name", ["dhdSetForce", "dhdGetPosition", "dhdGetLinearVelocity", "dhdGetStatus"])
