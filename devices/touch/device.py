@@ -206,7 +206,7 @@ class Touch(PlaneDriver):
         own, plane = self.settings, Plane.of(self.settings)
         room = np.array((*self.spec.workspace_max, np.abs(plane.axes[2]) @ MODELS[own.model]))
         latest, instructed = time.monotonic() + own.patience, False
-        while (np.abs(plane.axes @ (link.samples.read()[1:4] - plane.middle)) > room).any():
+        while not (np.abs(plane.axes @ (link.samples.read()[1:4] - plane.middle)) <= room).all():  # nor if it is nan
             if words := link.failure_words():
                 raise DeviceOpenError(f"{NAME}: {words}.")
             if time.monotonic() > latest:

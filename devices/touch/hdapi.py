@@ -2,7 +2,8 @@
 
 Names, numbers and signatures are taken from OpenHaptics 3.0 (API Reference, Programmer's Guide, headers and exported
 symbols in danepowell/openhaptics). Programs for 3.4 (pyOpenHaptics, jhu-saw/sawSensablePhantom) use the same, and the
-API Reference of 3.5 lists the same functions.
+API Reference of 3.5 lists the same functions. The variable for the place of the licence is from the maker's README of
+version 1.01.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ ERRORS: dict[int, str] = {
     0x0203: "the stylus moved faster than the maker's limit",
     0x0204: "forces of incompatible kinds were sent",
     0x0300: "the device reports a fault: check its cables and its power supply",
-    0x0301: "the device is in use already",
+    0x0301: "the device is in use already: end the other program that uses it",
     0x0302: "the communication failed: check the cable, and that the maker's diagnostic program reaches the device",
     0x0303: "the configuration names another port or adapter than the device's: run the maker's set-up program",
     0x0304: "the maker's servo loop could not keep its timer: close other programs",
@@ -115,7 +116,8 @@ ERRORS: dict[int, str] = {
     0x0402: "a function was called outside of a frame",
     0x0500: "the priority of the callback is not valid",
     0x0501: "the maker's scheduler accepts no more callbacks",
-    0x0600: "the OpenHaptics licence is missing or invalid",
+    0x0600: "the OpenHaptics licence is missing or invalid: get a licence file from the maker, and set the variable "
+    "OH_SDK_LICENSE_PATH to its place; the installation guide of your version says more",
 }
 """Meaning of the error codes, with a remedy if one exists."""
 

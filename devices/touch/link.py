@@ -155,6 +155,8 @@ class Library:
             handle = self.functions.hdInitDevice(configuration.encode() or None)
             errors = self.pop_errors()
             if errors or handle == INVALID_HANDLE:
+                if handle != INVALID_HANDLE:
+                    self._release(handle)
                 raise _not_opened(configuration, errors)
             link = TouchLink(self, handle, settings)
             if reset_encoders:
@@ -162,7 +164,7 @@ class Library:
             link.scheduled = self.functions.hdScheduleAsynchronous(self._callback, link.place, MAX_PRIORITY)
             if errors := self.pop_errors():
                 self.functions.hdUnschedule(link.scheduled)
-                self.functions.hdDisableDevice(handle)
+                self._release(handle)
                 _raise_first(errors)
             self._links.append(link)
         if not link.wait_for(lambda record: record["rounds"] >= _FIRST_FRAMES, _START):
@@ -176,8 +178,12 @@ class Library:
             self._links.remove(link)
             self.functions.hdUnschedule(link.scheduled)
             errors = self.pop_errors()
-            self.functions.hdDisableDevice(link.handle)
-            return errors + self.pop_errors()
+            return errors + self._release(link.handle)
+
+    def _release(self, handle: int) -> list[ErrorInfo]:
+        """Release a device and clear the error stack, which other devices share; return the errors."""
+        self.functions.hdDisableDevice(handle)
+        return self.pop_errors()
 
 
 def _not_opened(configuration: str, errors: list[ErrorInfo]) -> DeviceNotFoundError | DeviceOpenError:
@@ -331,7 +337,7 @@ class TouchLink(Link):
                     f"{NAME}: the device was not calibrated within device.patience = {patience:g} s, so that its "
                     f"positions are wrong: {_MANUAL[style]}."
                 )
-            if state == Calibration.NEEDS_UPDATE:
+            if state == Calibration.NEEDS_UPDATE and style != Style.ENCODER_RESET:  # which needs the right position
                 self.request(UPDATE, style)
             elif not instructed:
                 instruct(f"{_MANUAL[style]}.")

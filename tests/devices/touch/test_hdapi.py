@@ -5,10 +5,13 @@ import subprocess
 
 import pytest
 
+from devices.common.exchange import ExchangeSettings
 from devices.emulators.native.compiler import FOLDER, find_compiler
 from devices.emulators.touch import MAKER
 from devices.touch import callback, hdapi
 from devices.touch.hdapi import PROTOTYPES, ErrorInfo
+from devices.touch.link import Library
+from haptics.errors import DeviceOpenError
 from tests.c_types import compile_check, needs_compiler, program
 
 pytestmark = needs_compiler
@@ -85,6 +88,33 @@ def test_error_by_value_is_the_same_in_c_with_ctypes_and_in_the_compiled_callbac
         loaded.hdInitDevice(b"nobody")
         loaded.hdUnschedule(7)
         assert [pop() for _ in range(3)] == in_c
+
+
+class Functions:
+    """HDAPI in Python that opens a device although it reports an error."""
+
+    def __init__(self):
+        self.errors, self.opened = [], []
+
+    def hdInitDevice(self, name):
+        self.opened.append(5)
+        self.errors.append(ErrorInfo(0x0600, -3, 5))
+        return 5
+
+    def hdDisableDevice(self, handle):
+        self.opened.remove(handle)
+        self.errors.append(ErrorInfo(0x0104, 0, handle))
+
+    def hdGetError(self):
+        return self.errors.pop() if self.errors else ErrorInfo()
+
+
+def test_device_that_opens_with_an_error_is_released():
+    functions = Functions()
+    with pytest.raises(DeviceOpenError, match=r"the OpenHaptics licence is missing or invalid: .*OH_SDK"):
+        Library(functions).open("", ExchangeSettings(), False)
+    assert not functions.opened
+    assert not functions.errors, "an error on the stack would be attributed to another device"
 
 
 def _fields(error):

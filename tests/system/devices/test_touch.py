@@ -13,6 +13,8 @@ import pytest
 
 import devices
 from devices.emulators.native.compiler import find_compiler
+from devices.touch.hdapi import Style
+from devices.touch.link import TouchLink
 from haptics import Coulomb, MasslessImpedance, Servo, Trace
 from haptics.clock import WallClock, instructed_by
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
@@ -140,7 +142,7 @@ def test_command_expires_in_the_callback(rig, far):
 
 @pytest.mark.parametrize(("fault", "kind", "words"), [
     ("no-inkwell", DeviceOpenError, "not calibrated within device.patience = 0.1 s, .*: put the stylus into"),
-    ("no-licence", DeviceOpenError, "the device 'left' was not opened: the OpenHaptics licence is missing"),
+    ("no-licence", DeviceOpenError, "'left' was not opened: the OpenHaptics licence is missing .*OH_SDK_LICENSE_PATH"),
     ("wrong-port", DeviceNotFoundError, "another port or adapter than the device's: run the maker's set-up program"),
     ("comm-error", DeviceOpenError, "the communication failed: check the cable"),
 ])  # fmt: skip
@@ -187,10 +189,24 @@ def test_person_is_instructed_to_calibrate_and_to_return():
         far.state["height"] = -0.08
         with pytest.raises(DeviceOpenError, match=r"was not moved into the workspace within device.patience = 0\.1 s"):
             rig.driver(patience=0.1).open()
-        far.state["height"] = -0.08
+        far.state["height"] = np.nan
+        with pytest.raises(DeviceOpenError, match=r"was not moved into the workspace within device.patience = 0\.1 s"):
+            rig.driver(patience=0.1).open()
+        far.state["height"], far.state["rise"] = -0.08, 0.0
         with instructed_by(lambda words: far.set("comm-error") if "middle" in words else None):
             with pytest.raises(DeviceOpenError, match="touch: the communication failed: check the cable"):
                 rig.driver().open()
+
+
+def test_encoders_are_not_reset_without_being_asked_for(rig, monkeypatch):
+    read = TouchLink._read_facts
+    facts = {"calibration_style": Style.ENCODER_RESET}
+    monkeypatch.setattr(TouchLink, "_read_facts", staticmethod(lambda library: read(library) | facts))
+    told = []
+    with serving(body()) as fresh, instructed_by(told.append):
+        with pytest.raises(DeviceOpenError, match=r"not calibrated .*right angles, and start with device\.reset_enc"):
+            fresh.driver(patience=0.1).open()
+    assert told == ["hold all links at right angles, and start with device.reset_encoders=true."]
 
 
 def test_encoders_that_cannot_be_reset_are_said_and_the_device_is_released(rig):
@@ -202,7 +218,7 @@ def test_encoders_that_cannot_be_reset_are_said_and_the_device_is_released(rig):
 
 def test_device_in_use_is_refused(rig):
     with rig.driven(configuration="left"):
-        with pytest.raises(DeviceOpenError, match="'left' was not opened: the device is in use already"):
+        with pytest.raises(DeviceOpenError, match="'left' was not opened: the device is in use already: end the other"):
             rig.driver(configuration="left").open()
 
 
