@@ -196,6 +196,7 @@ def _stick(stick: FoundStick, by_hidraw: list[FoundStick], distinct: bool) -> Fo
     Prefer hidraw for a stick that libusb may not open but hidraw may. The calibration command includes the port unless
     the serial number is unique or there is only one stick.
     """
+    rules = "\n".join(device_rules(stick.identity, (Node.USB, Node.HIDRAW)))
     if stick.missing:
         stick = next((other for other in by_hidraw if _same(other, stick) and not other.missing), stick)
     own = Found("", stick.name, stick.identity, stick.serial, (stick.node,))
@@ -212,8 +213,8 @@ def _stick(stick: FoundStick, by_hidraw: list[FoundStick], distinct: bool) -> Fo
     return replace(
         own,
         backend=STICK,
-        missing=stick.missing,
-        udev_rules="\n".join(device_rules(stick.identity, (Node.USB, Node.HIDRAW))),
+        missing=_not_permitted([stick.node], rules) if stick.missing else (),
+        udev_rules=rules,
         speaks_pid=True,
         transport=stick.transport,
         port=stick.port,
@@ -223,6 +224,11 @@ def _stick(stick: FoundStick, by_hidraw: list[FoundStick], distinct: bool) -> Fo
         vector_rate_hz=1.0 / ((1 if stick.motors == 1 else 2) * outward),
         next=calibrating,
     )
+
+
+def _not_permitted(files: list[str], rules: str) -> tuple[str, ...]:
+    refused = f"it may not be opened ({', '.join(files)}: permission denied)"
+    return (f"{refused}. Put these lines into {RULES_FILE}:\n{rules}\n{APPLY}",)
 
 
 def _same(one: FoundStick, other: FoundStick) -> bool:
@@ -236,8 +242,7 @@ def _board(one: Plugged) -> Found:
     if not one.files:
         missing: tuple[str, ...] = ("it has no device file: unplug it and plug it in again",)
     elif closed:
-        refused = f"it may not be opened ({', '.join(closed)}: permission denied)"
-        missing = (f"{refused}. Put these lines into {RULES_FILE}:\n{rules}\n{APPLY}",)
+        missing = _not_permitted(closed, rules)
     elif one.family.backend in LIBRARIES and (lacking := LIBRARIES[one.family.backend].missing()):
         missing = (lacking,)
     else:

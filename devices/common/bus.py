@@ -105,8 +105,7 @@ def libusb_backend() -> Any:
     if backend is None:
         raise DeviceOpenError(
             "no libusb was found, without which no USB device can be opened. Install the system's (Debian: sudo "
-            f"apt-get install libusb-1.0-0) or run: {shlex.quote(sys.executable)} -m pip install libusb-package. On "
-            "Linux device.transport = 'hidraw' does without."
+            f"apt-get install libusb-1.0-0) or run: {shlex.quote(sys.executable)} -m pip install libusb-package."
         )
     return backend
 
@@ -280,13 +279,11 @@ _MATCH = {
 }
 
 
-def not_permitted(noun: str, identity: str, path: str, nodes: Iterable[Node]) -> str:
+def not_permitted(noun: str, identity: str, path: str) -> str:
     """Return the message for a device, such as a "stick", whose file at `path` the user has no permission to open."""
-    rules = "\n".join(device_rules(identity, nodes))
     return (
-        f"the {noun} {identity} is there, but may not be opened ({path}: permission denied). Put these lines into "
-        f"{RULES_FILE}:\n{rules}\nthen run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; "
-        f"sudo udevadm trigger; and plug the {noun} in anew."
+        f"the {noun} {identity} is there, but may not be opened ({path}: permission denied): haptics doctor udev "
+        "prints the commands that give this user access; haptics devices shows the udev rule."
     )
 
 

@@ -83,7 +83,9 @@ class FalconSettings(PlaneSettings):
     resolution: float = bounded(
         4.3e-5, minimum=0.0, maximum=1e-3, unit="m", doc="smallest step of the position: an encoder count"
     )
-    serial: str = string("", allowed="a text", doc="serial number of the Falcon; may be empty if there is only one")
+    serial: str = string(
+        "", allowed="a text", digits=True, doc="serial number of the Falcon; may be empty if there is only one"
+    )
     firmware: str = string(
         "", allowed="a file", doc="firmware to load into a Falcon that was switched off; none is provided"
     )
@@ -109,7 +111,7 @@ class FalconSettings(PlaneSettings):
     )
 
     def __post_init__(self) -> None:
-        if self.plane_points and tuple(self.origin) == MIDDLE:
+        if self.plane_points and self.origin in (MIDDLE, list(MIDDLE)):
             object.__setattr__(self, "origin", (0.0, 0.0, 0.0))  # the first point takes its place
         super().__post_init__()
 
@@ -356,16 +358,17 @@ class FalconExchange(Exchange):
     def come_to_rest(self) -> bool:
         """Send motor numbers of zero twice and return True if the second packet was answered.
 
-        The first packet may complete one that was interrupted.
+        The first packet may complete one that was interrupted. Replies to earlier packets do not count.
         """
         answered = False
         for _ in range(2):
-            answered, self._silence = False, 0.0
-            self._open.clear()
             self._send((0, 0, 0))
-            latest = self.line.now() + REST_TIMEOUT
-            while not answered and (left := latest - self.line.now()) > 0.0:
+            answered, latest = False, self.line.now() + REST_TIMEOUT
+            while self._open and (left := latest - self.line.now()) > 0.0:
+                self._silence = 0.0  # this timeout applies, not the one of a run
                 answered = self.receive(left)
+            answered = answered and not self._open
+            self._open.clear()
         return answered
 
     def fail_safe(self, error: Exception) -> None:

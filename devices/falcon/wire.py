@@ -208,16 +208,21 @@ class FalconLine:
 
     def close(self) -> None:
         """Send the waiting packets, release the interface and return it to the kernel's driver."""
-        import usb.util
-
         self._queue.close()
-        with contextlib.suppress(OSError):  # unplugged
-            usb.util.release_interface(self.device, INTERFACE)
-        if self._taken:
-            with contextlib.suppress(OSError):
-                self.device.attach_kernel_driver(INTERFACE)
+        _release(self.device, self._taken)
+
+
+def _release(device: Any, taken: bool) -> None:
+    """Release the interface, return it to the kernel's driver if it was `taken`, and close the device."""
+    import usb.util
+
+    with contextlib.suppress(OSError):  # unplugged, or not claimed
+        usb.util.release_interface(device, INTERFACE)
+    if taken:
         with contextlib.suppress(OSError):
-            usb.util.dispose_resources(self.device)
+            device.attach_kernel_driver(INTERFACE)
+    with contextlib.suppress(OSError):
+        usb.util.dispose_resources(device)
 
 
 def _failure(error: OSError) -> TransferError:
@@ -258,15 +263,27 @@ def find_falcon(serial: str = "", backend: Any = None) -> Any:
         )
     if len(found) == 1 and not serial:
         return found[0]
-    names = {bus.usb_string(device, device.iSerialNumber): device for device in found}
+    names: dict[str, Any] = {}
     for device in found:
-        usb.util.dispose_resources(device)
+        try:
+            try:
+                device.get_active_configuration()  # reading the string would not report a missing permission
+            except usb.core.USBError as error:
+                if error.errno in bus.DENIED:
+                    raise DeviceOpenError(_not_permitted(device)) from error
+            names[bus.usb_string(device, device.iSerialNumber)] = device
+        finally:
+            usb.util.dispose_resources(device)
     listed = ", ".join(sorted(names))
     if not serial:
         raise DeviceOpenError(f"{len(found)} Falcons are plugged in: {listed}. Choose one with device.serial.")
     if serial not in names:
         raise DeviceNotFoundError(f"no Falcon with device.serial = {serial!r} is plugged in; there is {listed}.")
     return names[serial]
+
+
+def _not_permitted(device: Any) -> str:
+    return bus.not_permitted("Falcon", identity_of(device), bus.node_of(device))
 
 
 def open_line(serial: str = "", backend: Any = None, now: Callable[[], float] = time.perf_counter) -> FalconLine:
@@ -301,11 +318,11 @@ def open_line(serial: str = "", backend: Any = None, now: Callable[[], float] = 
         queues_of = getattr(device.backend, "queues_of", queues_of_libusb)  # an emulator has its own queues
         line = FalconLine(device, queues_of(device)(INTERFACE, ENDPOINT_OUT, ENDPOINT_IN), taken, now)
     except (usb.core.USBError, NoQueue) as error:
-        usb.util.dispose_resources(device)
+        _release(device, taken)
         number = getattr(error, "errno", None)
         reason = f"the Falcon {identity} could not be opened ({error}): {AGAIN}."
         if number in bus.DENIED:
-            reason = bus.not_permitted("Falcon", identity, node, (bus.Node.USB,))
+            reason = _not_permitted(device)
         elif number == errno.EBUSY:
             reason = (
                 f"the Falcon {identity} is held by another program: see which one with: fuser -v {node}; end it and "

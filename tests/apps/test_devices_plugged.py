@@ -144,7 +144,7 @@ def test_inaccessible_device_is_listed_with_its_udev_rule(tmp_path):
     found = survey(tmp_path, emulated_stick("openffboard", hand=STILL, faults=["no-permission@0"]))
     (one,) = found.found
     assert one.serial is None
-    assert 'TAG+="uaccess"' in one.missing[0]
+    assert 'TAG+="uaccess"' in one.missing[0] and 'ATTR{idProduct}=="ffb0"' in one.missing[0]
     assert found.missing("pid-joystick") == list(one.missing)
     text = describe(found)
     assert "missing: " in text and "/etc/udev/rules.d/70-haptics.rules" in text

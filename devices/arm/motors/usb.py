@@ -261,7 +261,7 @@ def open_drive(serial: str = "", backend: Any = None) -> Pipes:
         identity, node = identity_of(device), bus.node_of(device)
         reason = str(_failure(error, "opening"))
         if error.errno in bus.DENIED:
-            reason = bus.not_permitted("drive", identity, node, [bus.Node.USB])
+            reason = bus.not_permitted("drive", identity, node)
         elif error.errno == errno.EBUSY:
             reason = (
                 f"the drive {identity} is held by another program: another run, or the maker's tool. See which one "

@@ -100,7 +100,11 @@ def usb_sticks(backend: Any = None, root: Path | None = None) -> list[FoundStick
     try:
         import usb.core
 
-        devices = usb.core.find(find_all=True, backend=backend or bus.libusb_backend())
+        try:
+            reached = backend or bus.libusb_backend()
+        except DeviceOpenError as error:
+            raise DeviceOpenError(f"{error} On Linux device.transport = 'hidraw' does without.") from error
+        devices = usb.core.find(find_all=True, backend=reached)
         found = [device for device in devices if next(libusb.hid_interfaces(device), None) is not None]
         return [_usb_stick(device, speaking, real=backend is None) for device in found]
     except (ImportError, OSError) as error:  # OSError: raised by pyusb if no USB is accessible

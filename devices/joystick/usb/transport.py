@@ -89,7 +89,7 @@ class Link(UsbIdentity):
 
 def not_permitted(identity: str, node: str) -> str:
     """Return the message for a stick that the user has no permission to open."""
-    return bus.not_permitted("stick", identity, node, (bus.Node.USB, bus.Node.HIDRAW))
+    return bus.not_permitted("stick", identity, node)
 
 
 def busy(identity: str, node: str) -> str:

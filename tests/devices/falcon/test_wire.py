@@ -26,7 +26,8 @@ from devices.falcon import device as driver
 from devices.falcon import guardian, wire
 from devices.falcon.kinematics import HALF, find_torques, inverse
 from haptics.clock import cancelled_by, instructed_by
-from haptics.errors import DeviceNotFoundError, DeviceOpenError, OpeningCancelled
+from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError, OpeningCancelled
+from haptics.settings import build
 
 HELD = {"name": "minimum-jerk", "points": [[0.0, 0.0]] * 2, "rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0,
         "tremor": 0.0}  # fmt: skip
@@ -120,6 +121,22 @@ def test_chip_is_set_up_for_the_firmware_with_these_requests():
     assert not unit.owners
 
 
+def test_missing_libusb_is_told_without_settings_of_other_devices(monkeypatch):
+    monkeypatch.setattr("usb.backend.libusb1.get_backend", lambda *_, **__: None)
+    monkeypatch.setattr("libusb_package.get_libusb1_backend", lambda *_, **__: None)
+    with pytest.raises(DeviceOpenError, match="no libusb was found") as error:
+        wire.open_line()
+    assert "device." not in str(error.value)
+
+
+def test_middle_of_an_inclined_plane_is_its_first_point():
+    points = [0.0, 0.0, 0.12, 0.05, 0.0, 0.12, 0.0, 0.05, 0.14]
+    assert driver.FalconSettings(plane_points=points).origin == (0.0, 0.0, 0.0)
+    for origin in ([0.0, 0.0, 0.1], 5):
+        with pytest.raises(ConfigurationError, match=r"device\.origin"):
+            build(driver.FalconSettings, {"plane_points": points, "origin": origin}, "device")
+
+
 def test_no_falcon_several_and_an_unknown_one_are_told():
     with pytest.raises(DeviceNotFoundError, match=r"no Falcon is plugged in.*device\.emulated=true"):
         wire.open_line("", EmulatedFalconBackend())
@@ -133,12 +150,23 @@ def test_no_falcon_several_and_an_unknown_one_are_told():
 
 @pytest.mark.parametrize(
     ("fault", "words"),
-    [("no-permission", r"may not be opened .*permission denied.*0403"), ("busy", "held by another program")],
-)
-def test_falcon_that_may_not_be_opened_is_told(fault, words):
+    [("no-permission", r"Falcon 0403:cb48 is there, but may not be opened \(/dev/bus/usb.*: permission denied\): "
+      "haptics doctor udev prints"), ("busy", "held by another program")],
+)  # fmt: skip
+def test_falcon_that_may_not_be_opened_is_told_in_one_line(fault, words):
     unit = falcon(faults=[f"{fault}@0"])
-    with pytest.raises(DeviceOpenError, match=f"(?s){words}"):
+    unit.bind(0)
+    with pytest.raises(DeviceOpenError, match=words) as error:
         opened(unit)
+    assert "\n" not in str(error.value)
+    assert 0 in unit.drivers, "the kernel's driver has the interface again"
+
+
+def test_missing_permission_is_told_before_a_serial_number_that_cannot_be_read():
+    one, other = (falcon(faults=["no-permission@0"], serial=serial) for serial in ("A1", "B2"))
+    for units, serial in (((one,), "A1"), ((one, other), "")):
+        with pytest.raises(DeviceOpenError, match="may not be opened"):
+            opened(*units, serial=serial)
 
 
 def test_interface_of_a_kernel_driver_is_taken_and_given_back():
@@ -344,6 +372,32 @@ def test_at_most_two_packets_are_open_but_zero_is_always_sent():
         link.exchange(link.line.now(), (5.0, 0.0, 0.0))
     assert link.counters["packets"] == driver.MOST_OPEN
     link.exchange(link.line.now(), (0.0, 0.0, 0.0))
+    assert unit.processor.motors == (0, 0, 0)
+
+
+def test_replies_to_earlier_packets_do_not_confirm_a_zero_force():
+    unit = falcon()
+    link = conversation(unit)
+    for pause in (3e-4, 0.0):  # the second reply arrives later than the first
+        link.commanded = link.line.now()
+        link.exchange(link.line.now(), (5.0, 0.0, 0.0))
+        unit.time.wait_until(unit.time.now() + pause)
+    assert link.counters["packets"] == 2
+    unit.processor.receive = lambda *_: b""  # takes no further packet
+    assert not link.come_to_rest()
+    assert unit.processor.motors == (5, 0, 0)
+
+
+def test_zero_force_is_confirmed_after_lost_replies():
+    unit = falcon()
+    link = conversation(unit, reply_timeout=0.02)
+    exchange(link, (5.0, 0.0, 0.0), 3)
+    unit.faults.set("dropout")
+    for k in range(driver.MOST_OPEN):
+        link.commanded = link.line.now() + 1e-6 * k
+        link.exchange(link.line.now(), (5.0, 0.0, 0.0))
+    unit.faults.clear()
+    assert link.come_to_rest()
     assert unit.processor.motors == (0, 0, 0)
 
 

@@ -324,12 +324,12 @@ def test_stick_that_another_program_drives_by_hidraw_is_left_alone(tmp_path, mon
 # --- libusb or hidraw ------------------------------------------------------------------------------------------------
 
 
-def test_missing_permission_gives_the_udev_rule_of_this_stick():
+def test_missing_permission_is_one_line_with_the_command_that_prints_the_udev_rule():
     device, _ = make("no-permission@0")
-    with pytest.raises(DeviceOpenError, match=r'ATTR\{idVendor\}=="1209", ATTR\{idProduct\}=="ffb0"') as error:
+    words = "stick 1209:ffb0 is there, but may not be opened .*: haptics doctor udev prints"
+    with pytest.raises(DeviceOpenError, match=words) as error:
         device.open()
-    assert "/etc/udev/rules.d/70-haptics.rules" in str(error.value)
-    assert 'TAG+="uaccess"' in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_libusb_is_that_of_the_system_or_of_the_package(monkeypatch):
@@ -346,7 +346,7 @@ def test_libusb_is_that_of_the_system_or_of_the_package(monkeypatch):
     with pytest.raises(DeviceOpenError, match=r"apt-get install libusb-1\.0-0.*pip install libusb-package"):
         bus.libusb_backend()
     monkeypatch.setattr(finding, "hidraw_sticks", lambda root=None: [])
-    with pytest.raises(DeviceOpenError, match="no libusb"):
+    with pytest.raises(DeviceOpenError, match=r"no libusb .*device\.transport = 'hidraw' does without"):
         PidJoystick().open()
 
 

@@ -94,10 +94,10 @@ def test_found_stick_has_its_identity_and_intervals(profile):
     assert backend.units[0].drivers, "finding detaches no driver"
 
 
-def test_found_stick_without_permission_lists_the_udev_rule():
+def test_found_stick_without_permission_names_the_remedy():
     (found,) = usb_sticks(emulated_stick("openffboard", hand=STILL, faults=["no-permission@0"]))
     assert found.serial is None
-    assert "idVendor" in found.missing[0]
+    assert "haptics doctor udev" in found.missing[0]
 
 
 # --- parameters ------------------------------------------------------------------------------------------------------

@@ -204,7 +204,7 @@ def test_error_of_the_thread_ends_the_run(wire, monkeypatch):
 # --- opening ---------------------------------------------------------------------------------------------------------
 
 UNOPENED = {
-    "no-permission": r"may not be opened .*\n.*1209.*0d32",
+    "no-permission": r"drive 1209:0d32 is there, but may not be opened .*: haptics doctor udev prints",
     "busy": "held by another program.*fuser",
     "nak": "did not take a packet in time",
     "stall": "stall",
