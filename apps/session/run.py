@@ -237,6 +237,7 @@ class Session(Run):
         self._program = self.version = self._reviewed = 0
         self._review = getattr(config.made[0], "review", None)
         self._interrupted = False
+        self._first_advice = ""
         self._attend: Callable[[], None] = lambda: None
         self._progress = Progress(config.device, config.session.duration, notify, prepare, quiet)
         recorder = new_recorder(config, self._advice.record, folder)
@@ -409,8 +410,7 @@ class Session(Run):
         self._notify(f"recording to {self.folder}")
         if self._faults:
             self._notify(f"faults on demand: {describe(self._faults)}")
-        if self._advice.warnings:
-            self._warn(" ".join(self._advice.warnings))
+        self._first_advice = " ".join(self._advice.warnings)
         self._attend = attend
         reason = self.follow(listen)
         rate, duration = self.config.session.rate, self.config.session.duration
@@ -440,7 +440,10 @@ class Session(Run):
         return Outcome(summary, reason, self.ending.fault)
 
     def prepared(self, stage: str, facts: Any) -> None:
-        """Report the progress of the preparation."""
+        """Report the progress of the preparation, and the advice on the parameters once the device is open."""
+        if stage == "ready" and self._first_advice:
+            self._progress.clear()
+            self._warn(self._first_advice)
         self._progress.handle_message(stage, facts)
 
     def run_periodic_tasks(self) -> None:

@@ -522,6 +522,13 @@ def test_device_warns_once_about_its_channels(tmp_path, monkeypatch):
     assert outcome.summary["advice"] == warned == ["the device has a limit"]
 
 
+def test_error_of_opening_comes_without_advice(tmp_path):
+    wish = "run --device forcedimension --model C --set element.stiffness=60000 --headless --set device.library=nowhere"
+    done = haptics(*wish.split(), folder=tmp_path, status=2)
+    assert "device.library = 'nowhere': does not exist" in done.stderr.splitlines()[-1]
+    assert "advice:" not in done.stderr and "60000" not in done.stderr
+
+
 def test_command_warns_in_one_line_and_runs(tmp_path):
     wish = "run --device virtual-joystick --model C --set element.stiffness=60000 --duration 0.3 --headless --json"
     done = haptics(*wish.split(), folder=tmp_path)
