@@ -34,7 +34,7 @@ def build(root, into):
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=250,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr
