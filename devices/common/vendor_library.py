@@ -79,10 +79,7 @@ class VendorLibrary:
                 return path
             found = next(self._inside(path), None)
             if found is None:
-                raise ConfigurationError(
-                    f"{name} = {place!r}: {self._problem_of(path)}; it must be the folder of the {self.title}, or the "
-                    "file of the library."
-                )
+                raise ConfigurationError(f"{name} = {place!r}: {self._problem_of(path)}.")
             return found
         for pattern in self.usual:
             for folder in sorted(Path("/").glob(str(_absolute(pattern)).lstrip("/")), key=_version, reverse=True):
@@ -168,17 +165,18 @@ class VendorLibrary:
         )
 
     def _problem_of(self, path: Path) -> str:
-        """Return why there is no library at `path`."""
-        denied = "may not be read (permission denied)"
+        """Return why there is no library at `path`, with the remedy."""
+        problem = f"has no {' or '.join(self.files)}"
+        denied = "may not be read (permission denied): give this user access to it and to the folders above it"
         try:
             path.stat()
+            if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
+                return denied
         except PermissionError:  # of a folder above
             return denied
         except OSError:
-            return "does not exist"
-        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
-            return denied
-        return f"has no {' or '.join(self.files)}"
+            problem = "does not exist"
+        return f"{problem}; it must be the folder of the {self.title}, or the file of the library"
 
     def _inside(self, folder: Path) -> Iterator[Path]:
         """Yield the libraries in a folder of the product."""

@@ -108,11 +108,11 @@ def test_folder_that_may_not_be_read_is_said(sdk, monkeypatch):
 
     with monkeypatch.context() as closed:
         closed.setattr("os.access", lambda path, mode: False)
-        with pytest.raises(ConfigurationError, match=r"library = .*lib': may not be read \(permission denied\)"):
+        with pytest.raises(ConfigurationError, match=r"library = .*lib': may not be read .*: give this user access"):
             SDK.load(str(sdk / "lib"), COS)
     monkeypatch.setattr(Path, "stat", refuse)
     monkeypatch.setattr("os.path.isfile", lambda path: False)
-    with pytest.raises(ConfigurationError, match=r"device\.library = .*: may not be read \(permission denied\)"):
+    with pytest.raises(ConfigurationError, match=r"device\.library = .*: may not be read .*: give this user access"):
         SDK.load(str(sdk / "lib" / "release" / "libpuck.so.3"), COS)
 
 
