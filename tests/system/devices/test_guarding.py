@@ -13,7 +13,7 @@ from devices.common import guard as guarding
 from devices.common.guard import FAREWELL, Guard
 from devices.joystick.usb import reattaching
 from haptics.errors import DeviceOpenError
-from tests.processes import ended, until
+from tests.processes import ended, program, until
 
 DUTY = """
 import os, time
@@ -112,6 +112,32 @@ def test_guardian_that_ends_before_it_is_ready_is_an_error(duty, monkeypatch):
     monkeypatch.setattr(guarding.select, "select", reset)
     with pytest.raises(DeviceOpenError, match="the guardian of it did not start"):
         duty.guard()
+
+
+DRIVER = """
+import os, sys, time
+from devices.common.guard import Guard
+
+guard = Guard("it", sys.argv[1], sys.argv[2:], silence=10.0)
+if os.fork() == 0:  # keeps the connection open, as memory does that is released slowly
+    time.sleep(60.0)
+    os._exit(0)
+print("ready", flush=True)
+while True:
+    guard.beat()
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows that a process is ending")
+def test_guardian_does_not_wait_for_the_connection_of_a_killed_driver(duty):
+    with program("-c", DRIVER, str(duty.script), str(duty.folder), "0", stdout=subprocess.PIPE) as driver:
+        assert driver.stdout.readline() == "ready\n"
+        time.sleep(0.1)
+        assert not duty.done
+        driver.kill()
+        until(lambda: duty.done, "the guardian does not act", 6.0)
+        duty.until_gone()
 
 
 def test_guardian_of_a_joystick_imports_the_standard_library_only():
