@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from apps.calibrate.options import add_out, new_recording, orderly_end, print_message, require_place
+from apps.calibrate.options import (
+    add_out,
+    new_recording,
+    orderly_end,
+    print_message,
+    require_place,
+    warn_if_unfit,
+)
 from apps.shared.command import Answer, repeatable
 from haptics.errors import ConfigurationError, HapticError
 from haptics.files import format_toml, write_atomically
@@ -60,6 +67,7 @@ def run_falcon(options: argparse.Namespace) -> Answer:
             if folder.exists():
                 print_message(f"The recording is in {folder}.")
             raise
+    warn_if_unfit([folder])
     scale = float(f"{weighing.motor_scale(present):.3g}")
     write_atomically(options.out, format_toml({"device": {"name": NAME, "motor_scale": scale}}))
     forces = [force.tolist() for force in weighing.forces]

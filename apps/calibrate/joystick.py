@@ -12,7 +12,14 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.calibrate.options import add_out, new_recording, orderly_end, print_message, require_place
+from apps.calibrate.options import (
+    add_out,
+    new_recording,
+    orderly_end,
+    print_message,
+    require_place,
+    warn_if_unfit,
+)
 from apps.shared.command import Answer, repeatable
 from apps.shared.terminal import Line
 from haptics.errors import ConfigurationError, HapticError
@@ -80,13 +87,18 @@ def run_joystick(options: argparse.Namespace) -> Answer:
         try:
             found = calibrate(bench, person, request, place, made_by())
         except (HapticError, KeyboardInterrupt):
-            for left in sorted(place.parent.glob(f"{place.name}_*")):
-                if left.is_dir():
-                    print_message(f"The recordings are in {left}.")
+            for left in _recordings(place):
+                print_message(f"The recordings are in {left}.")
             raise
+    warn_if_unfit(_recordings(place))
     write_or_print(options.out, found.parameters)
     result = {"out": str(options.out), "parameters": asdict(found.parameters), **found.facts}
     return Answer(result, _describe(options.out, found, settings))
+
+
+def _recordings(place: Path) -> list[Path]:
+    """Return the recordings of a calibration, whose names begin with that of `place`."""
+    return [one for one in sorted(place.parent.glob(f"{place.name}_*")) if one.is_dir()]
 
 
 def write_or_print(out: Path, parameters: StickParameters) -> None:

@@ -8,7 +8,7 @@ import datetime
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
@@ -313,7 +313,6 @@ def carry_out(options: argparse.Namespace, mover: Mover, measurement: Measuremen
         If the device cannot be measured, or fails. The recording is kept.
     """
     from apps.session.record import made_by
-    from haptics.recording.recording import Recording
 
     measurement.require(mover)
     duration, limits = measurement.extent(mover)
@@ -334,14 +333,21 @@ def carry_out(options: argparse.Namespace, mover: Mover, measurement: Measuremen
             if folder.exists():
                 print_message(f"The recording is in {folder}.")
             raise
-    certified = verdict(Recording(folder).metadata.get("certificate", {}))
-    if certified is not None and not certified.fit:
+    warn_if_unfit([folder])
+    return result
+
+
+def warn_if_unfit(folders: Iterable[Path]) -> None:
+    """Print a warning with the reasons if the timing of a recording was unfit for measurements."""
+    from haptics.recording.recording import Recording
+
+    found = [verdict(Recording(folder).metadata.get("certificate", {})) for folder in folders]
+    reasons = dict.fromkeys(reason for one in found if one is not None for reason in one.reasons)
+    if reasons:
         print_message(
             "warning: the timing of this run was unfit for measurements, so its results and intervals are doubtful: "
-            f"{'; '.join(certified.reasons)}. Repeat it while nothing else runs on this computer; haptics doctor finds "
-            "causes."
+            f"{'; '.join(reasons)}. Repeat it while nothing else runs on this computer; haptics doctor finds causes."
         )
-    return result
 
 
 def new_recording(folder: Path, name: str) -> Path:
