@@ -377,14 +377,16 @@ nav a { display: inline-block; color: #0072B2; margin: 0 18px 6px 0; }
 a:focus-visible { outline: 3px solid #E69F00; outline-offset: 2px; }
 table { width: 100%; table-layout: fixed; }
 th, td { padding: 5px 14px 5px 0; width: 10%; overflow-wrap: anywhere; }
+th { white-space: nowrap; }
+th:nth-child(1) { width: 13%; }
 th:nth-child(6) { width: 20%; }
-th:nth-child(7) { width: 30%; }
+th:nth-child(7) { width: 27%; }
 td span { white-space: nowrap; }
 h2 { border-left: 6px solid #999999; padding-left: 8px; }
 h2.overdue { border-color: #D55E00; }
 h2.due { border-color: #009E73; }
 h2.open, h2.unreadable { border-color: #E69F00; }
-@media (max-width: 760px) {
+@media (max-width: 940px) {
   section { margin: 0; padding: 16px; }
   table, tbody, tr, td { display: block; }
   tr:first-child { display: none; }

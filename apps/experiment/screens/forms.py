@@ -107,7 +107,7 @@ def _draw_entry(item: FormItem, brush: Brush, paragraphs: Paragraphs, area: Area
     inner = Area(area.x + 2 * unit, area.y + 1.5 * unit, area.width - 4 * unit, area.height - 3 * unit)
     if item.kind == "text":
         shown = item.entry if len(item.entry) <= _TYPED_SHOWN else f"…{item.entry[-_TYPED_SHOWN:]}"
-        paragraphs(_UNBROKEN.sub("\\g<0>\u200b", f"{shown}|"), inner, 3.6, theme.text, left=True)
+        paragraphs(_UNBROKEN.sub("\\g<0>\u200b", f"{shown}|"), inner, 3.6, theme.text, side="left")
         return
     label = brush.text(f"{item.entry}|", area.middle, 8 * unit, theme.text)
     fit(label, 8 * unit, inner.width)
@@ -126,7 +126,7 @@ def _draw_options(
     left, cell = area.middle[0] - 0.5 * width, width / columns
     height = min(area.height / rows, 7.5 * unit)
     top = area.middle[1] + 0.5 * rows * height
-    targets = []
+    targets, written = [], []
     for number, label in enumerate(item.labels):
         column, row = divmod(number, rows)
         one = Area(left + column * cell, top - (row + 1) * height, cell - (unit if columns > 1 else 0), height)
@@ -142,7 +142,9 @@ def _draw_options(
         room = one.width - 1.5 * height
         share = min(OPTION, 0.62 * height / unit)
         paragraphs(words, Area(one.x + 1.3 * height, one.y, room, height), share, theme.text, side="left")
+        written.append(brush.labels[-1])
         targets.append(Target(one, lambda share, number=number: Picked(number)))  # type: ignore[misc]
+    _equalise(written)
     return targets
 
 
@@ -156,7 +158,7 @@ def _draw_points(
     y = area.y + area.height - 0.5 * size - unit
     top, rows = y - 0.5 * size - unit, 1 if cell >= _NARROW * unit else 2
     row_height, row_width = (top - area.y) / rows, cell - 0.8 * unit if rows == 1 else 1.35 * cell
-    targets = []
+    targets, written = [], []
     for number in range(item.points):
         x, chosen = left + (number + 0.5) * cell, number == item.chosen
         cover = disc(size) if chosen else disc(size, max(0.35 * unit, 1.5))
@@ -166,10 +168,19 @@ def _draw_points(
         if item.labels:
             below = Area(x - 0.5 * row_width, top - (number % rows + 1) * row_height, row_width, row_height)
             paragraphs(item.labels[number], below, LABEL, theme.text)
+            written.append(brush.labels[-1])
         targets.append(Target(column, lambda share, number=number: Picked(number)))  # type: ignore[misc]
+    _equalise(written)
     if not item.labels:
         _draw_ends(item, paragraphs, Area(left, area.y, width, top - area.y), theme)
     return targets
+
+
+def _equalise(labels: list[Any]) -> None:
+    """Set labels in letters of the same height, so that none of the answers looks more important."""
+    least = min((label.font_size for label in labels), default=0.0)
+    for label in labels:
+        label.font_size = min(label.font_size, least)
 
 
 def _draw_scale(

@@ -26,6 +26,7 @@ def main():
             boxes = [(each.left, each.bottom, each.content_width, each.content_height) for each in labels]
             words = [label.text for label in labels]
             entry = {"size": (width, height), "show": name, "words": words, "boxes": boxes, "small": scene.small}
+            entry["letters"] = [each.font_size for each in labels]
             found.append(entry)
     colours = {
         f"{name}, {theme.name}": [

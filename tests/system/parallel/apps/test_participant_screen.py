@@ -194,6 +194,16 @@ def test_texts_of_a_show_are_displayed_and_only_the_long_one_is_too_small(laid_o
     assert {entry["show"] for entry in laid_out if entry["small"]} == {"too long"}
 
 
+@pytest.mark.parametrize("name", ["labelled likert", "choice"])
+def test_answers_have_letters_of_the_same_height(laid_out, name):
+    """A label in larger letters would attract answers."""
+    answers = shows()[name].item.labels
+    for entry in (one for one in laid_out if one["show"] == name):
+        pairs = zip(entry["words"], entry["letters"], strict=True)
+        letters = [size for words, size in pairs if any(words.endswith(answer) for answer in answers)]
+        assert len(letters) == len(answers) and len(set(letters)) == 1, entry
+
+
 def contrast(one, other):
     """Return the contrast of two colours (WCAG 2)."""
 
