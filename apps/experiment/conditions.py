@@ -327,8 +327,8 @@ def _condition_of(origin: Origin, cells: Sequence[str]) -> dict[str, Any]:
                 value = int(cell) if re.fullmatch(r"[+-]?\d{1,18}", cell) else float(cell)
             elif cell in ("true", "false") or cell[0] == "[":
                 try:
-                    value = tomllib.loads(f"x = {cell}")["x"]
-                except (tomllib.TOMLDecodeError, RecursionError) as error:
+                    (value,) = tomllib.loads(f"x = {cell}").values()
+                except (ValueError, RecursionError) as error:
                     raise origin.csv_error(column, f"{cell[:40]!r} is no list, such as [0.3, 0.2].") from error
         if entry:
             found.setdefault(table, {})[entry] = value

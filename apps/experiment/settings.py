@@ -25,6 +25,7 @@ _share = functools.partial(bounded, minimum=0.0, maximum=1.0)
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _FIELD = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 FACTOR_NAME = _FIELD
 """Names of factors, which are also names of columns."""
 
@@ -98,13 +99,17 @@ class ConditionSettings:
 
     def __post_init__(self) -> None:
         check(self, "conditions")
-        _require(0 < len(self.name) <= 40, "conditions.name", self.name, "a name of up to 40 letters")
+        good = 0 < len(self.name) <= 40 and not _CONTROL.search(self.name)
+        _require(good, "conditions.name", self.name, "a name of up to 40 letters, in one line")
         for name in ("law", "element", "procedure"):
             table = getattr(self, name)
             _require(isinstance(table, dict), f"conditions.{name}", table, "a table")
         levels = self.factors
         good = isinstance(levels, dict) and all(
-            FACTOR_NAME.fullmatch(factor) and isinstance(level, str) and 0 < len(level) <= 40
+            FACTOR_NAME.fullmatch(factor)
+            and isinstance(level, str)
+            and 0 < len(level) <= 40
+            and not _CONTROL.search(level)
             for factor, level in levels.items()
         )
         _require(good, "conditions.factors", levels, "a table of texts, such as { load = 'heavy' }")

@@ -331,7 +331,10 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
     sidecar = {"design_file": str(design.path), "design_text": design.text, "configuration": design.session.as_dict()}
     if design.csv_text:
         sidecar["conditions_text"] = design.csv_text
-    journal = Journal.create(place, header, sidecar)
+    try:
+        journal = Journal.create(place, header, sidecar)
+    except ValueError as error:  # such as a zero byte in a text of the file
+        raise ConfigurationError(f"{design.path}: cannot be written to the journal: {error}.") from error
     try:
         if scheduled is not None:
             journal.append("event", name=SCHEDULED, **scheduled)

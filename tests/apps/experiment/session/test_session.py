@@ -237,6 +237,12 @@ def test_session_writes_a_table_of_delivered_and_felt_levels(session):
             assert asked < felt < asked + 0.3, "the stick's own friction is felt, too, and not compensated here"
 
 
+def test_text_that_no_journal_can_have_is_refused_in_one_line(tmp_path):
+    file = changed(tmp_path, "[response]", '[texts]\ninstructions = ["Move.\\u0000"]\n\n[response]')
+    with pytest.raises(ConfigurationError, match=r"weber\.toml: cannot be written .* a text holds a zero byte"):
+        simulate(file, tmp_path / "out")
+
+
 def test_foreign_table_is_kept_and_the_session_completes(tmp_path, capsys):
     file, out = changed(tmp_path), tmp_path / "out"
     place = out / "sub-P01" / "ses-01"
