@@ -139,7 +139,7 @@ class Link(ABC):
 
     noun: ClassVar[str]
     """Name of the far end in messages."""
-    remedy: ClassVar[str]
+    remedy: str
     """Action of the user if the output of the device is unknown."""
     sample_size: ClassVar[int]
     """Number of numbers in a sample, without its time."""
@@ -268,15 +268,16 @@ class Exchange(Link):
             error = gone
         match error:
             case ExchangeEnded():
-                self.failure = str(error)
+                failure = str(error)
             case HapticError():
-                self.failure = f"{reason_of(error)}; {self.remedy}."
+                failure = f"{reason_of(error)}; {self.remedy}."
             case OSError():
                 reason = os.strerror(error.errno) if error.errno else error
-                self.failure = f"the {self.noun} is gone ({reason}); {self.remedy}."
+                failure = f"the {self.noun} is gone ({reason}); {self.remedy}."
             case _:
                 reason = f"{type(error).__name__}: {error}"
-                self.failure = f"the exchange with the {self.noun} failed ({reason}); report this."
+                failure = f"the exchange with the {self.noun} failed ({reason}); report this."
+        self.failure = self.failure or failure  # later errors, as of another thread, are often its consequences
         self.lost[0] = 1.0
         with contextlib.suppress(HapticError, OSError):
             self.fail_safe(error)

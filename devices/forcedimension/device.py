@@ -281,7 +281,7 @@ class ForceDimension(PlaneDriver):
             self._require_kind(sdk)
             self._require_initialised(sdk)
             self._set_limits(sdk)
-            exchange = DeviceExchange(sdk, self.settings)
+            exchange = DeviceExchange(sdk, self.settings, watched=self.facts["watchdog_s"] > 0.0)
             if self.settings.output:
                 exchange.output = OutputDriver(self.settings.output, functools.partial(sdk.call, "dhdSetOutput"))
             raise_if_cancelled()

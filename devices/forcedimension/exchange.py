@@ -35,6 +35,8 @@ class DeviceExchange(Exchange):
         Open device.
     settings : ExchangeSettings
         Settings of the exchange.
+    watched : bool
+        Whether the device's own watchdog is on.
 
     Attributes
     ----------
@@ -43,14 +45,12 @@ class DeviceExchange(Exchange):
     """
 
     noun = "device"
-    remedy = (
-        "the device switches its forces off by itself when commands cease: let go of the handle, and switch the device "
-        "off if it still pushes"
-    )
     sample_size, command_size = 10, 3
 
-    def __init__(self, sdk: Sdk, settings: ExchangeSettings) -> None:
+    def __init__(self, sdk: Sdk, settings: ExchangeSettings, *, watched: bool = True) -> None:
         super().__init__(settings)
+        ending = "the device switches its forces off by itself when commands cease" if watched else "its force may last"
+        self.remedy = f"{ending}: let go of the handle, and switch the device off if it still pushes"
         self._sdk = sdk
         self.output: OutputDriver | None = None
         self._skipped = self._saturated = 0

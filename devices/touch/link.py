@@ -194,9 +194,9 @@ def _not_opened(configuration: str, errors: list[ErrorInfo]) -> DeviceNotFoundEr
     if code not in DEVICE_ERRORS:
         return DeviceOpenError(words)
     return DeviceNotFoundError(
-        f"{words} Connect it, give it a name with the maker's Touch_Setup or PHANToMConfiguration, set "
-        "device.configuration to this name, and see that GTDD_HOME names the folder of the configuration. Or do "
-        "without one: device.emulated=true."
+        f"{words} Connect it, give this user access to it (haptics doctor udev), give it a name with the maker's "
+        "Touch_Setup or PHANToMConfiguration, set device.configuration to this name, and see that GTDD_HOME names the "
+        "folder of the configuration. Or do without one: device.emulated=true."
     )
 
 

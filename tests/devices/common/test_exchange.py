@@ -61,6 +61,15 @@ def test_error_ends_the_exchange_with_its_reason_and_the_safe_output(error, fail
     assert (puck.failure, puck.lost[0], puck.rests) == (failure, 1.0, 1)
 
 
+def test_first_error_remains_the_reason():
+    puck = PuckConnection(HapticError("it is not homed"))
+    puck._run()
+    puck.error, puck._ending = OSError(errno.EIO, "a consequence in another thread"), False
+    puck._run()
+    assert puck.failure == "it is not homed; unplug the puck."
+    assert len(puck.received) == puck.rests == 2
+
+
 @pytest.mark.parametrize("beats", [0, 1])
 def test_guardian_that_took_over_is_the_reason(beats):
     puck, signs = PuckConnection(OSError(errno.EIO, "the guardian read the answer")), [True] * beats

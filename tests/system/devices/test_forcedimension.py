@@ -132,7 +132,7 @@ def test_fault_ends_the_run_with_its_cause_and_no_force(far_end, far, fault):
     exercise(device, 0.03, (1.0, 0.5))
     assert far.log()[-1]["applied"].any()
     far.set(fault)
-    with pytest.raises(DeviceFault, match=f"forcedimension: .*{ENDS[fault]}.*; the device switches its forces off"):
+    with pytest.raises(DeviceFault, match=f"forcedimension: .*{ENDS[fault]}.*; its force may last: let go"):
         wait_until(lambda: exercise(device, 5e-3, (1.0, 0.5)))
     if fault != "dropout":
         far.clear()
@@ -170,7 +170,7 @@ def test_watchdog_of_the_device_ends_a_run_whose_calls_take_too_long(far_end, fa
     device.open()
     exercise(device, 0.02, (1.0, 0.0))
     far.set("delay-100ms")
-    with pytest.raises(DeviceFault, match="its watchdog received no force for longer than"):
+    with pytest.raises(DeviceFault, match="its watchdog received .*; the device switches its forces off"):
         wait_until(lambda: exercise(device, 0.01, (1.0, 0.0)))
     far.clear()
     device.close()
