@@ -170,7 +170,7 @@ def test_watchdog_of_the_device_ends_a_run_whose_calls_take_too_long(far_end, fa
     device.open()
     exercise(device, 0.02, (1.0, 0.0))
     far.set("delay-100ms")
-    with pytest.raises(DeviceFault, match="its watchdog received .*; the device switches its forces off"):
+    with pytest.raises(DeviceFault, match=r"its watchdog received .*; the device switches its forces off"):
         wait_until(lambda: exercise(device, 0.01, (1.0, 0.0)))
     far.clear()
     device.close()

@@ -157,7 +157,7 @@ def test_device_that_cannot_be_used_is_said_with_the_remedy(rig, far, fault, kin
 
 
 @pytest.mark.parametrize(("settings", "kind", "words"), [
-    ({"configuration": "nobody"}, DeviceNotFoundError, "'nobody' was not opened: .*doctor udev.*Touch_Setup.*GTDD_HOME"),
+    ({"configuration": "nobody"}, DeviceNotFoundError, "'nobody' was not .*doctor udev.*Touch_Setup.*GTDD_HOME"),
     ({"max_force": 3.2}, DeviceOpenError, r"device.max_force = 3.2 N and device.hold_force = 1.5 N together are 3.53"),
     ({"continuous_force": 1.0}, DeviceOpenError, "device.continuous_force = 1 N: the Touch has 0.88 N"),
     ({"origin": [0.0, 0.0, 0.02]}, DeviceOpenError, "not within the 160 x 120 x 70 mm of the Touch"),
