@@ -328,7 +328,8 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
         "blind": seal,
         "slot": slot,
     }
-    sidecar = {"design_file": str(design.path), "design_text": design.text, "configuration": design.session.as_dict()}
+    file = design.path.absolute()  # its folder has the texts, also if the session is resumed from another folder
+    sidecar = {"design_file": str(file), "design_text": design.text, "configuration": design.session.as_dict()}
     if design.csv_text:
         sidecar["conditions_text"] = design.csv_text
     try:

@@ -129,6 +129,19 @@ def interrupted(folder, old="", new="", records=8):
     return place
 
 
+def test_session_is_resumed_from_another_folder(tmp_path, monkeypatch):
+    """The texts of the experiment are in a file beside it, which was named relative to the folder of the beginning."""
+    (tmp_path / "texts.toml").write_text('[en]\nend = "Over."\n', encoding="utf-8")
+    changed(tmp_path, "seed = 7", 'seed = 7\ntexts = "texts.toml"')
+    monkeypatch.chdir(tmp_path)
+    _, place = simulate(Path("weber.toml"), tmp_path / "out")
+    lines = place.journal.read_text(encoding="utf-8").splitlines(keepends=True)
+    place.journal.write_text("".join(lines[:8]), encoding="utf-8")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert resume_session(place.folder)["reason"] == "completed"
+
+
 def test_block_policy_repeats_the_interrupted_block(tmp_path):
     place = interrupted(tmp_path, "[response]", '[resume]\npolicy = "block"\n\n[response]', 9)
     assert len(state_of(place).counted_attempts) == 2
