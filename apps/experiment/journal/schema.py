@@ -33,6 +33,9 @@ TRIGGERS_OPENED, TRIGGERS = "triggers-opened", "triggers"
 GROUP = "group"
 """Name of the event with the group of the participant."""
 
+BLOCK_REPEATED = "the block begins again"
+"""Reason (``why``) of an event ``redo`` by which a resumed session repeats a whole block."""
+
 THRESHOLDS, CARRIED = "thresholds", "carried-over"
 """Names of the events with the thresholds that a session has found, and with those of earlier sessions."""
 

@@ -191,6 +191,12 @@ class Display:
         title, keys = self._texts.rest_title, self._go_on()
         self._show("break", kind="break", title=title, text=text, until=until, keys=keys)
 
+    def request_pause(self, paused: bool) -> None:
+        """Request a pause, or its end, and report it to the experimenter. On a page it begins with the next block."""
+        self.paused = paused
+        self._progress = replace(self._progress, paused=paused)
+        self._inform(self._progress)
+
     def pause(self) -> None:
         """Show that the session is paused."""
         self._show("paused", kind="pause", title=self._texts.pause_title, text=self._texts.pause)
@@ -236,7 +242,7 @@ class Display:
 
     def _show(self, phase: str, plan: TrialSpec | None = None, **contents: Any) -> None:
         """Update the participant's screen and the progress on the experimenter's screen."""
-        progress = replace(self._progress, phase=phase, paused=contents["kind"] == "pause")
+        progress = replace(self._progress, phase=phase, paused=self.paused)
         if plan is not None:
             if plan.kind == "practice":
                 self._practised.add(plan.trial)

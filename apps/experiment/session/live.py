@@ -129,9 +129,9 @@ class Screens(Followers):
         """Execute a request of a screen."""
         match message:
             case Command("pause"):
-                self._display.paused = not self._display.paused
+                self._display.request_pause(not self._display.paused)
             case Command("go on"):
-                self._display.paused = False
+                self._display.request_pause(False)
             case Command("redo"):
                 self._display.redo = True
             case Command("abort"):
@@ -270,6 +270,7 @@ class Screens(Followers):
         self._seconds = seconds
         self._display.announce_motion(seconds)
         self._await(self._turned)
+        self._display.paused = False  # a pause that was requested before would stop the measurement at once
 
     def progress(self, seconds: float) -> None:
         """Show the progress of the measurement.

@@ -25,7 +25,7 @@ from apps.experiment.forms.forms import (
     text_sha256,
 )
 from apps.experiment.journal.journal import Journal, apply_record, replay
-from apps.experiment.journal.schema import OWN_FRICTION, THRESHOLDS
+from apps.experiment.journal.schema import BLOCK_REPEATED, OWN_FRICTION, THRESHOLDS
 from apps.experiment.procedures.methods import child
 from apps.experiment.screens.display import Display
 from apps.experiment.sequence import Participant, TrialSequence, TrialSpec
@@ -155,23 +155,28 @@ class ExperimentSession:
         if cut is not None and cut.response is not None:
             self._append("trial_end", trial=cut.trial, attempt=cut.number, outcome="ok", reasons=[])
         block = max(self.state.blocks, default=0)
-        if design.resume.policy == "block" and not self._is_over(block):
-            for trial, one in self.state.counted_attempts.items():
-                if one.start["block"] == block:
-                    self.event("redo", trial=trial, why="the block begins again")
-        self.sequence = TrialSequence(design, who)
-        self._catch_up()
+        if block and not self._is_over(block) and (design.resume.policy == "block" or not again):
+            following = self._replayed(again=False).next()
+            if following is not None and following.block <= block:
+                if design.resume.policy == "block":
+                    for trial, one in self.state.counted_attempts.items():
+                        if one.start["block"] == block:
+                            self.event("redo", trial=trial, why=BLOCK_REPEATED)
+            elif not again:  # interrupted after its last answer
+                self.event("block-end", block=block)
+        self.sequence = self._replayed(again)
         self._respondent = respondent(self.sequence)
 
-    def _catch_up(self) -> None:
-        """Replay the recorded answers into the sequence.
+    def _replayed(self, again: bool) -> TrialSequence:
+        """Return a new sequence after the recorded answers.
 
-        The records that a repeated block must reproduce are queued.
+        If the interrupted block is run `again`, it begins with this block, and the records that must be reproduced are
+        queued.
         """
-        answered = self.state.counted_attempts
+        sequence, answered = TrialSequence(self.design, self._who), self.state.counted_attempts
         last = self.state.attempts[-1].start["block"] if self.state.attempts else 0
-        while (plan := self.sequence.next()) is not None and plan.trial in answered:
-            if self._again and plan.block == last and not self._is_over(last):
+        while (plan := sequence.next()) is not None and plan.trial in answered:
+            if again and plan.block == last and not self._is_over(last):
                 break
             start, response = answered[plan.trial].start, answered[plan.trial].response or {}
             now = plan.condition.name, plan.level, list(plan.values), plan.kind
@@ -181,11 +186,12 @@ class ExperimentSession:
                     f"{start['condition']!r}, and would now be {plan.kind} at {plan.level} in {plan.condition.name!r}: "
                     "the file of the experiment or the program has changed."
                 )
-            self.sequence.add_answer(plan, response.get("response", 0.0), response.get("correct"))
-        if plan is not None and self._again:
+            sequence.add_answer(plan, response.get("response", 0.0), response.get("correct"))
+        if plan is not None and again:
             for attempt in self.state.attempts:
                 if attempt.start["block"] == plan.block and attempt.end is not None and not attempt.redone:
                     self._expected += [one for one in (attempt.start, attempt.response, attempt.end) if one]
+        return sequence
 
     def _is_over(self, block: int) -> bool:
         """Return True if an event records the end of a block."""
@@ -209,6 +215,9 @@ class ExperimentSession:
             while (plan := self.sequence.next()) is not None:
                 self._ask("between")
                 self._before(self, plan)
+                if self.display.redo:  # during the pages before the block
+                    self._withdraw_last(self.event)
+                    continue
                 self._block(plan)
             reason = "practice not passed" if self.sequence.failed else "completed"
             if not self.sequence.failed:
@@ -350,6 +359,7 @@ class ExperimentSession:
 
     def _trials(self, stage: Stage, block: int) -> Script[None]:
         presenter = Presenter(self.design, stage, self.display)
+        yield from self._handle_requests(stage)  # of the pages before the block
         while (plan := self.sequence.next()) is not None and plan.block == block and not self.display.aborted:
             yield from self._trial(presenter, stage, plan)
             yield from self._handle_requests(stage)
@@ -375,7 +385,9 @@ class ExperimentSession:
             axis=self.design.axis,
             markers=list(markers),
         )
-        answer, reasons = yield from self._run_script(presenter.present(plan, attempt, self._respondent), stage)
+        answer, reasons = yield from self._run_script(
+            presenter.present(plan, attempt, self._respondent), stage, between
+        )
         correct = None if answer is None else answer.correct(plan.view(self.design))
         if answer is not None:
             if triggers is not None and answer.tick is not None:
@@ -405,8 +417,8 @@ class ExperimentSession:
             self.display.feedback(correct)
             yield round(FEEDBACK / stage.period)
 
-    def _run_script(self, script: Script[Result], stage: Stage) -> Script[Result]:
-        """Run the script of a trial until it ends or a user interrupts it."""
+    def _run_script(self, script: Script[Result], stage: Stage, between: int) -> Script[Result]:
+        """Run the script of a trial until it ends or a user interrupts it; the following rows are marked `between`."""
         display = self.display
         while True:
             try:
@@ -416,6 +428,7 @@ class ExperimentSession:
                 return result
             if display.paused or display.aborted or display.redo:
                 script.close()
+                stage.mark(between)
                 stage.gate(True)
                 return None, (ABORTED if display.aborted else REDONE if display.redo else PAUSED,)
 
@@ -430,12 +443,15 @@ class ExperimentSession:
                 yield _WAITING
             stage.write_record("event", name="go on")
         if display.redo:
-            display.redo = False
-            answered = self.state.counted_attempts
-            if answered:
-                stage.write_record("event", name="redo", trial=max(answered))
-                self.sequence = TrialSequence(self.design, self._who)
-                self._catch_up()
+            self._withdraw_last(lambda name, **fields: stage.write_record("event", name=name, **fields))
+
+    def _withdraw_last(self, event: Callable[..., None]) -> None:
+        """Withdraw the last answer, so that its trial is the next one."""
+        self.display.redo = False
+        answered = self.state.counted_attempts
+        if answered:
+            event("redo", trial=max(answered))
+            self.sequence = self._replayed(self._again)
 
     def _require_few_repeated(self) -> None:
         """Raise if too many trials were repeated, because of the computer, the hand or the design.

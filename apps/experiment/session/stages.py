@@ -19,6 +19,7 @@ from haptics.clock import Clock
 from haptics.errors import DeviceFault, HapticError
 from haptics.recording.recorder import RunCloser, not_written
 from haptics.scenes import scene_table
+from haptics.servo.run import INTERRUPTED
 from haptics.servo.servo import MAX_TICKS_PER_CALL, Servo
 from haptics.shared import SharedFile
 from haptics.trace import Reader, Trace
@@ -112,10 +113,14 @@ class OfflineStage:
             return max(due - self.trace.count, 1)
 
         self.gate(True)
+        reason, complete = "completed", True
         try:
             self._servo.run(None, between=step)
         except HapticError as error:
             self._error = self._error or error
+        except BaseException:  # such as Ctrl-C
+            reason, complete = INTERRUPTED, False
+            raise
         finally:
             script.close()
             try:
@@ -125,7 +130,7 @@ class OfflineStage:
             if self._error is not None:
                 fault = self._error
                 self._ending.fail(fault if isinstance(fault, HapticError) else DeviceFault(str(fault)))
-            self._ending.close("completed", complete=True)
+            self._ending.close(reason, complete=complete)
             self._ending.certify(self._config.causality, fitness=self._config.fitness)
             self._file.close()
         if self._error is not None:

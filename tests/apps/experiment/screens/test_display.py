@@ -116,9 +116,18 @@ def test_remaining_time_follows_the_pace(tmp_path, monkeypatch):
     assert experimenter.last(Progress).remaining == pytest.approx(10 * 7.0)
     assert experimenter.last(Progress).of == 21
     assert participant.last(Show).share == pytest.approx(0.5)
-    display.pause()
+
+
+def test_experimenter_sees_a_requested_pause_but_not_one_on_pages(tmp_path):
+    display, participant, experimenter, plan = begin(read_design(changed(tmp_path)), trials=20)
+    display.announce_motion(10.0)
+    assert not experimenter.last(Progress).paused, "the button must offer to pause the measurement"
+    display.request_pause(True)
+    assert experimenter.last(Progress).paused and participant.last(Show).kind == "pause"
+    display.rest(0.0, "")
     assert experimenter.last(Progress).paused
-    assert participant.last(Show).kind == "pause"
+    display.pause()
+    display.request_pause(False)
     display.park(plan, 0)
     assert not experimenter.last(Progress).paused
 

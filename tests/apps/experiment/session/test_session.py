@@ -10,7 +10,7 @@ import pytest
 
 from apps.experiment.command import describe
 from apps.experiment.design import read_design
-from apps.experiment.journal import read_journal, replay, trial_rows
+from apps.experiment.journal import SessionFolder, read_journal, replay, trial_rows
 from apps.experiment.journal.blinding import open_codes
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures.methods import trial_seed
@@ -153,11 +153,32 @@ def test_block_policy_repeats_the_interrupted_block(tmp_path):
     )
 
 
+@pytest.mark.parametrize("policy", ["resume", "block"])
+def test_block_interrupted_after_its_last_answer_is_over(tmp_path, policy):
+    place = interrupted(tmp_path, "[response]", f'[resume]\npolicy = "{policy}"\n\n[response]', 17)
+    assert sorted(state_of(place).counted_attempts) == [1, 2, 3, 4, 5] and not state_of(place).events
+    assert continued(place.folder) == "completed"
+    state = state_of(place)
+    assert [(one["name"], one["block"]) for one in state.events] == [("block-end", 1), ("block-end", 2)]
+    assert all(one.number == 1 for one in state.counted_attempts.values())
+
+
 @pytest.mark.parametrize(("name", "value"), [("policy", '"restart"'), ("most_age", "1e-6")])
 def test_resume_is_refused_by_policy_or_age(tmp_path, name, value):
     place = interrupted(tmp_path, "[response]", f"[resume]\n{name} = {value}\n\n[response]")
     with pytest.raises(ConfigurationError, match=rf"resume\.{name}"):
         resume_session(place.folder)
+
+
+def continued(folder):
+    """Resume a session as one with a clock does; return the reason for its end."""
+    design, journal, who = reopen(folder)
+    respondent = partial(Simulated, make_observer({}, seed=trial_seed(7, "P01", 0, 0, 1)))
+    with journal:
+        session = ExperimentSession(
+            design, who, journal, respondent=respondent, stage=OfflineStage, display=Display(design), again=False
+        )
+        return session.run()
 
 
 def test_resume_refuses_an_answer_that_is_not_reproduced(tmp_path):
@@ -288,16 +309,16 @@ class Requesting(Display):
         self.shown.append("right" if correct else "wrong")
 
 
-def run_with(folder, trial, request, old="", new=""):
+def run_with(folder, trial, request, old="", new="", display=Requesting, before=lambda session, plan: None):
     """Run a session with a request; return the reason for its end, the state, and the display."""
     design = read_design(changed(folder, old, new))
-    display = Requesting(trial, request, design)
+    display = display(trial, request, design)
     journal, who = begin(design, Request("P01", 1, 7, folder / "out", {}, simulated=True))
     observer = make_observer({}, seed=trial_seed(7, "P01", 0, 0, 1))
     with journal:
         respondent = partial(Simulated, observer)
         experiment_session = ExperimentSession(
-            design, who, journal, respondent=respondent, stage=OfflineStage, display=display, again=False
+            design, who, journal, respondent=respondent, stage=OfflineStage, display=display, again=False, before=before
         )
         return experiment_session.run(), replay(read_journal(journal.place.journal).records), display
 
@@ -309,6 +330,68 @@ def test_paused_trial_is_repeated(tmp_path):
     ends = [one.end and (one.end["outcome"], one.end["reasons"]) for one in paused]
     assert ends == [("repeat", [PAUSED]), ("ok", [])]
     assert [one["name"] for one in state.events][:2] == ["pause", "go on"]
+
+
+class Waiting(Requesting):
+    """A display whose pause lasts 2000 ticks."""
+
+    polls = 0
+
+    @property
+    def paused(self):
+        self.polls -= self.polls > 0
+        return self.polls > 0
+
+    @paused.setter
+    def paused(self, paused):
+        self.polls = 100 if paused else 0
+
+    def pause(self):
+        self.shown.append("pause")
+
+
+def test_rows_of_a_pause_do_not_belong_to_the_interval(tmp_path):
+    _, _, display = run_with(tmp_path, 3, "paused", display=Waiting)
+    assert display.shown == ["pause"]
+    markers = Recording(tmp_path / "out" / "sub-P01" / "ses-01" / "blocks" / "block-01").rows["marker"]
+    assert 0 < np.count_nonzero(markers == 312) < 1000 < np.count_nonzero(markers == 310)
+
+
+def requesting_before(block, request):
+    """Return a function that makes a request, once, on the page before a block."""
+    made = []
+
+    def before(session, plan):
+        if plan.block == block and not made:
+            made.append(request)
+            setattr(session.display, request, True)
+
+    return before
+
+
+def test_redo_on_a_page_repeats_the_last_answered_trial(tmp_path):
+    reason, state, _ = run_with(tmp_path, 0, "", before=requesting_before(2, "redo"))
+    assert reason == "completed" and sorted(state.counted_attempts) == list(range(1, 9))
+    attempts = [(one.trial, one.number, one.start["block"], one.counts) for one in state.attempts[4:7]]
+    assert attempts == [(5, 1, 1, False), (5, 2, 1, True), (6, 1, 2, True)]
+    assert state.blocks == {1: 2, 2: 1}
+
+
+def test_pause_on_a_page_precedes_the_first_trial(tmp_path):
+    _, state, display = run_with(tmp_path, 0, "", before=requesting_before(1, "paused"))
+    assert display.shown[0] == "pause" and len(state.attempts) == 8
+    assert [one["name"] for one in state.events][:2] == ["pause", "go on"]
+
+
+def test_recording_of_a_session_that_is_interrupted_is_not_complete(tmp_path):
+    class Interrupted(Requesting):
+        def interval(self, plan, number):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_with(tmp_path, 0, "", display=Interrupted)
+    metadata = Recording(tmp_path / "out" / "sub-P01" / "ses-01" / "blocks" / "block-01").metadata
+    assert (metadata["state"], metadata["reason"]) == ("interrupted", "interrupted")
 
 
 def test_redo_repeats_the_last_answered_trial(tmp_path):
@@ -330,14 +413,9 @@ def test_abort_ends_the_session(tmp_path):
 
 def test_session_ended_by_a_person_is_resumed_unless_it_is_blind(tmp_path):
     run_with(tmp_path, 3, "aborted")
-    design, journal, who = reopen(tmp_path / "out" / "sub-P01" / "ses-01")
-    respondent = partial(Simulated, make_observer({}, seed=trial_seed(7, "P01", 0, 0, 1)))
-    with journal:
-        session = ExperimentSession(
-            design, who, journal, respondent=respondent, stage=OfflineStage, display=Display(design), again=False
-        )
-        assert session.run() == "completed"
-    state = replay(read_journal(journal.place.journal).records)
+    folder = tmp_path / "out" / "sub-P01" / "ses-01"
+    assert continued(folder) == "completed"
+    state = state_of(SessionFolder.of(folder))
     assert sorted(state.counted_attempts) == list(range(1, 9)) and state.counted_attempts[3].number == 2
     blind = tmp_path / "blind"
     blind.mkdir()
