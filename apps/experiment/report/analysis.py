@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
+from apps.experiment.journal.journal import Attempt, SessionState
+from apps.experiment.journal.schema import BLOCK_REPEATED
 from apps.experiment.journal.tables import Row
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures.methods import make_procedure, person_seed, trial_seed
@@ -153,7 +155,7 @@ class PersonResult:
     excluded : tuple of str
         Reasons for an exclusion from the group.
     repeated : dict
-        Number of repeated attempts for each reason.
+        Number of attempts that do not count for each reason; an attempt may have several reasons.
     """
 
     code: str
@@ -304,11 +306,19 @@ Truth = Mapping[str, Any]
 def analyse(experiment: Experiment, person: Person, settings: AnalysisSettings) -> PersonResult:
     """Return the results of a participant."""
     tested, catches = person.trials(), catch_trials(person, settings.probability)
-    references = {str(row["condition"]): float(row["reference"] or 0.0) for row in tested}
+    every: dict[str, set[float]] = {}
+    for row in tested:
+        every.setdefault(str(row["condition"]), set()).add(float(row["reference"] or 0.0))
+    references = {name: min(one) if len(one) == 1 else 0.0 for name, one in every.items()}
     conditions, truth = [], {}
     for name, reference in sorted(references.items(), key=lambda one: (one[1], one[0])):
-        true = _truth(experiment, person, reference)
-        conditions.append(_condition(experiment, person, name, reference, settings, true))
+        true = _truth(experiment, person, reference) if len(every[name]) == 1 else {}
+        result = _condition(experiment, person, name, reference, settings, true)
+        if len(every[name]) > 1:
+            listed = ", ".join(f"{one:g}" for one in sorted(every[name]))
+            note = f"The trials have several references ({listed}): there is no Weber fraction."
+            result = replace(result, notes=(*result.notes, note))
+        conditions.append(result)
         if true:
             truth[name] = true
     magnitude = _magnitude([person], settings) if experiment.task_name == "estimation" else None
@@ -321,13 +331,25 @@ def analyse(experiment: Experiment, person: Person, settings: AnalysisSettings) 
     if not tested:
         excluded.append("no trial counts")
     repeated: Counter[str] = Counter()  # attempts that do not count, by reason
-    for row in (row for session in person.sessions for row in session.rows):
-        if row["outcome"] != "ok":
-            repeated.update(str(row["reasons"] or row["outcome"]).split("; "))
-        elif not row["counts"]:
-            repeated["asked for by the participant"] += 1
+    for session in person.sessions:
+        for attempt in session.state.attempts:
+            if attempt.end is None or attempt.counts:
+                continue
+            if attempt.end["outcome"] == "ok":
+                repeated[_withdrawal(session.state, attempt)] += 1
+            else:
+                repeated.update(attempt.end["reasons"] or [attempt.end["outcome"]])
     sorted_reasons = dict(sorted(repeated.items()))
     return PersonResult(person.code, tuple(conditions), catches, magnitude, truth, tuple(excluded), sorted_reasons)
+
+
+def _withdrawal(state: SessionState, attempt: Attempt) -> str:
+    """Return why an attempt that was answered does not count."""
+    ended = 0 if attempt.end is None else attempt.end["number"]
+    redone = (one for one in state.events if one["name"] == "redo" and one.get("trial") == attempt.trial)
+    first = next((one for one in redone if one["number"] > ended), {})
+    whole = first.get("why") == BLOCK_REPEATED
+    return "block repeated after an interruption" if whole else "withdrawn by the participant or the experimenter"
 
 
 def analyse_group(experiment: Experiment, people: Sequence[PersonResult], settings: AnalysisSettings) -> GroupResult:
@@ -382,7 +404,8 @@ def estimates_of(person: Person) -> tuple[list[float], list[float]]:
 
 def catch_trials(person: Person, probability: float) -> CatchResult:
     """Return the results of the catch trials."""
-    easy, null = person.trials("catch-easy"), person.trials("catch-null")
+    easy = [row for row in person.trials("catch-easy") if row["correct"] is not None]
+    null = [row for row in person.trials("catch-null") if row["response"] is not None]
     wrong = sum(not row["correct"] for row in easy)
     second = sum(str(row["response"]) in {"2", "yes", "different"} for row in null)
     return CatchResult(
@@ -401,7 +424,7 @@ def staircase_percent(experiment: Experiment) -> list[float]:
     A staircase stays near its target, so that thresholds at other percentages are often outside its levels.
     """
     names = {str(row["condition"]) for session in experiment.sessions for row in session.rows}
-    tables = [_procedure_table(experiment, name) for name in sorted(names)]
+    tables = [_procedure_table(experiment.design, name) for name in sorted(names)]
     settings = [procedure_settings(table) for table in tables if table.get("kind") == "staircase"]
     return sorted({round(100.0 * float(one.target), 2) for one in settings if isinstance(one, StaircaseSettings)})
 
@@ -418,22 +441,23 @@ def _truth(experiment: Experiment, person: Person, reference: float) -> Truth:
     return make_observer(table, seed=person_seed(int(header["seed"]), person.code)).truth(experiment.axis, reference)
 
 
-def _procedure_table(experiment: Experiment, condition: str) -> dict[str, Any]:
-    given = experiment.design.get("conditions")
+def _procedure_table(design: Mapping[str, Any], condition: str) -> dict[str, Any]:
+    given, common = design.get("conditions"), design.get("procedure")
     named = given if isinstance(given, list) else []
     own = next((one.get("procedure") or {} for one in named if str(one.get("name")) == condition), {})
-    return {**experiment.table("procedure"), **own}
+    return {**(common if isinstance(common, dict) else {}), **own}
 
 
 def _procedures(experiment: Experiment, person: Person, condition: str) -> list[dict[str, Any]]:
     """Return the report of each track's procedure after replaying its answers."""
-    table = _procedure_table(experiment, condition)
-    if table.get("kind") not in {"staircase", "quest+"}:
-        return []
     found = []
     for session in person.sessions:
+        table = _procedure_table(session.header["design"], condition)
+        if table.get("kind") not in {"staircase", "quest+"}:
+            continue
         carried = carried_thresholds(session.state)
-        rows = [row for row in session.counted if row["kind"] == "test" and str(row["condition"]) == condition]
+        tested = [row for row in session.counted if row["kind"] == "test" and str(row["condition"]) == condition]
+        rows, _ = _graded(tested)
         for track in sorted({str(row["track"]) for row in rows}):
             seed = trial_seed(0, 0, 0, 0, 0)  # these procedures draw nothing
             guess = experiment.task.guess or 0.0
@@ -456,7 +480,10 @@ def _condition(
         return ConditionResult(name, reference, rows)
     if experiment.task_name == "adjustment":
         return _adjusted(name, reference, rows, settings, truth)
-    null = [row for row in person.trials("catch-null") if str(row["condition"]) == name]
+    rows, missing = _graded(rows)
+    if not rows:
+        return ConditionResult(name, reference, rows, notes=missing)
+    null = [row for row in person.trials("catch-null") if str(row["condition"]) == name and row["response"] is not None]
     procedures = tuple(_procedures(experiment, person, name))
     levels = levels_of(rows, settings.stimulus)
     guess, task, probability = experiment.task.guess, experiment.task_name, settings.probability
@@ -486,7 +513,7 @@ def _condition(
         fit = drift.averaged
     else:
         fit = fit_psychometric(levels, right, [1] * len(levels), guess=rule, shape=settings.shape, scale="log")
-    notes = fit.notes
+    notes = missing + fit.notes
     if guess is None and not null:
         notes += ("There were no trials without a stimulus: guesses and d' are not known.",)
     if drift is not None and drift.changes:
@@ -517,6 +544,15 @@ def _condition(
     )
 
 
+def _graded(rows: list[Row]) -> tuple[list[Row], tuple[str, ...]]:
+    """Return the trials with a level and an answer that is right or wrong, and a note if a program left one out."""
+    graded = [row for row in rows if all(row[name] is not None for name in ("level", "response", "correct"))]
+    if len(graded) == len(rows):
+        return rows, ()
+    count = f"{len(rows) - len(graded)} of {len(rows)} trials"
+    return graded, (f"{count} have no level, or no answer that is right or wrong: they are left out.",)
+
+
 def _difference(percent: float, jnd: Estimate, reference: float, true: float | None) -> Difference:
     if not reference > 0.0:
         return Difference(percent, jnd, None, true)
@@ -525,6 +561,8 @@ def _difference(percent: float, jnd: Estimate, reference: float, true: float | N
 
 def levels_of(rows: Sequence[Row], stimulus: str) -> list[float]:
     """Return the specified levels of trials, or the delivered or felt differences from the reference, at least 0.
+
+    Where nothing is presented besides the level, as in a detection, the reference is 0.
 
     Raises
     ------
@@ -537,7 +575,8 @@ def levels_of(rows: Sequence[Row], stimulus: str) -> list[float]:
     for row in rows:
         number = int(row["comparison_interval"] or 1)
         with_level, without = row[f"{stimulus}_{number}"], row[f"{stimulus}_{3 - number}"]
-        if with_level is None:
+        known = without is not None or row["asked_2"] is None or not row["reference"]
+        if with_level is None or not known:  # the specified reference is no substitute for a stimulus that was rendered
             raise ConfigurationError(
                 f"analysis.stimulus = {stimulus!r}: trial {row['trial']} has none "
                 f"({row['stimulus_missing'] or 'not measured'}); use analysis.stimulus = 'asked'."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,15 @@ from typing import Any
 from apps.experiment.journal.blinding import decode
 from apps.experiment.journal.exclusion import TRAINING, LeftOut, require_any, select_included
 from apps.experiment.journal.folder import SessionFolder, sessions_below
-from apps.experiment.journal.journal import SessionState, read_journal, replay
+from apps.experiment.journal.journal import SessionState, read_journal, replay, require_same
 from apps.experiment.journal.schema import OWN_FRICTION, TRIGGERS, Record
 from apps.experiment.journal.tables import Measure, Row, Session, trial_rows
 from apps.experiment.trial import TASKS, Task
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.files import parse_json, read_small_text
+
+DEFAULT_TASK = "discrimination"
+"""Task of sessions whose journal does not name one."""
 
 Table = Mapping[str, Any]
 
@@ -69,7 +72,7 @@ class Person:
     code : str
         Code of the participant.
     sessions : tuple of SessionData
-        Sessions in order.
+        Sessions in order, all of a simulated observer or none.
     """
 
     code: str
@@ -113,6 +116,8 @@ class Experiment:
         Setting that varied, and its unit.
     simulated : bool
         Whether a simulated observer answered in any session.
+    designs : int
+        Number of different experiment files.
     left_out : tuple of LeftOut
         Sessions of excluded participants, and training.
     """
@@ -121,11 +126,12 @@ class Experiment:
         self.name, self.people, self.left_out = name, tuple(people), tuple(left_out)
         self.sessions = [session for person in people for session in person.sessions]
         self.design: dict[str, Any] = self.sessions[0].header["design"]
-        self.task_name = str(self.table("experiment").get("task", "discrimination"))
+        self.task_name = _task_of(self.sessions[0])
         first = next((session.rows[0] for session in self.sessions if session.rows), {})
         self.axis = str(first.get("axis") or self.table("stimulus").get("axis", "law.force"))
         self.unit = str(first.get("axis_unit", ""))
         self.simulated = any(session.header["observer"] is not None for session in self.sessions)
+        self.designs = len({session.header["design_sha256"] for session in self.sessions})
 
     def table(self, name: str) -> Table:
         """Return a table of the experiment file, empty if missing."""
@@ -161,11 +167,16 @@ def read_experiment(folders: Sequence[Path], measure: Measure | None = None) -> 
     RecordingError
         If a journal is invalid.
     ConfigurationError
-        If the sessions are of several experiments, a blind session has not ended, or all sessions are left out.
+        If the sessions are of several experiments or tasks, a session is given twice, a participant has sessions with
+        and without a simulated observer, a blind session has not ended, or all sessions are left out.
     """
     places = {place.folder.resolve(): place for folder in folders for place in sessions_below(folder)}
     included, left_out = select_included(places.values())
-    states = {place: replay(read_journal(place.journal).records) for place in included}
+    states = {}
+    for place in included:
+        contents = read_journal(place.journal)
+        require_same(place, contents)
+        states[place] = replay(contents.records)
     left_out += [LeftOut(one.participant, one.session, TRAINING) for one in included if states[one].training]
     sessions = [_session(place, state, measure) for place, state in states.items() if not state.training]
     require_any(sessions, left_out)
@@ -174,10 +185,36 @@ def read_experiment(folders: Sequence[Path], measure: Measure | None = None) -> 
         raise ConfigurationError(
             f"The folders hold sessions of {len(names)} experiments ({', '.join(names)}); name folders of one of them."
         )
+    _require_one(sessions, "tasks", lambda session: {_task_of(session)})
+    _require_one(sessions, "axes", lambda session: {str(row["axis"]) for row in session.rows})
     people: dict[str, list[SessionData]] = {}
     for session in sorted(sessions, key=lambda one: one.place.session):
-        people.setdefault(session.place.participant, []).append(session)
+        earlier = people.setdefault(session.place.participant, [])
+        if earlier and earlier[-1].place.session == session.place.session:
+            raise ConfigurationError(
+                f"{session.place.folder} and {earlier[-1].place.folder} are both {session.place.stem}; name one."
+            )
+        if earlier and (earlier[0].header["observer"] is None) != (session.header["observer"] is None):
+            raise ConfigurationError(
+                f"A simulated observer answered in some sessions of {session.place.participant} only: name the folders "
+                "of the sessions that belong together."
+            )
+        earlier.append(session)
     return Experiment(names[0], [Person(code, tuple(found)) for code, found in sorted(people.items())], left_out)
+
+
+def _task_of(session: SessionData) -> str:
+    table = session.header["design"].get("experiment")
+    return str(table.get("task", DEFAULT_TASK)) if isinstance(table, dict) else DEFAULT_TASK
+
+
+def _require_one(sessions: Sequence[SessionData], noun: str, of: Callable[[SessionData], set[str]]) -> None:
+    """Raise `ConfigurationError` if a property differs between the sessions."""
+    found = sorted(set().union(*map(of, sessions)))
+    if len(found) > 1:
+        raise ConfigurationError(
+            f"The sessions have {len(found)} {noun} ({', '.join(found)}); name the folders of those with one of them."
+        )
 
 
 def _session(place: SessionFolder, state: SessionState, measure: Measure | None) -> SessionData:

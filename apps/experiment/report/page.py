@@ -42,6 +42,11 @@ SIMULATED = (
     "nothing here is a finding about human perception."
 )
 
+AMONG_OTHERS = (
+    "Simulated observers ({codes}) answered besides participants. Results over all of them, such as means, are no "
+    "finding about human perception: name the folders of the participants only."
+)
+
 _SHAPE_WORDS = {
     "dprime": "proportion correct for a sensitivity d' that grows as a power of the level",
     "weibull": "Weibull function",
@@ -76,9 +81,24 @@ def methods(experiment: Experiment, people: Sequence[PersonResult], settings: An
         _task(experiment),
         _participants(experiment, people),
         _analysis(experiment, settings),
-        SIMULATED if experiment.simulated else "",
+        _simulated_words(experiment),
     )
     return " ".join(part for part in parts if part)
+
+
+def _simulated_words(experiment: Experiment) -> str:
+    """Return the sentences about simulated observers, empty without any."""
+    codes = [person.code for person in experiment.people if person.observer is not None]
+    if not codes:
+        return ""
+    return SIMULATED if len(codes) == len(experiment.people) else AMONG_OTHERS.format(codes=_listed(codes))
+
+
+def _people_words(experiment: Experiment) -> str:
+    """Return the numbers of participants and of simulated observers."""
+    simulated = sum(person.observer is not None for person in experiment.people)
+    numbers = (len(experiment.people) - simulated, "participant"), (simulated, "simulated observer")
+    return _listed([counted(number, noun) for number, noun in numbers if number])
 
 
 def _apparatus(experiment: Experiment) -> str:
@@ -119,8 +139,13 @@ def timing(experiment: Experiment) -> str:
         first += f"; ticks started at most {middle} (median) and {most} (99th percentile) late in the worst recording"
     unfit = sum(one.get("fit") is False for one in found)
     if len(found) == 1:
-        return f"{first}. It is {'unfit' if unfit else 'fit'} by its limits."
-    return f"{first}. {f'{unfit} of them are unfit' if unfit else 'All are fit'} by their limits."
+        words = f"{first}. It is {'unfit' if unfit else 'fit'} by its limits."
+    else:
+        words = f"{first}. {f'{unfit} of them are unfit' if unfit else 'All are fit'} by their limits."
+    begun = sum(one["recording"] is not None for session in experiment.sessions for one in session.state.block_starts)
+    if begun > len(found):
+        words += f" {counted(begun - len(found), 'other recording')} of the sessions have no certificate."
+    return words
 
 
 def _task(experiment: Experiment) -> str:
@@ -144,9 +169,8 @@ def _task(experiment: Experiment) -> str:
 
 def _participants(experiment: Experiment, people: Sequence[PersonResult]) -> str:
     included = [one for one in people if not one.excluded]
-    who = "simulated observer" if experiment.simulated else "participant"
     tests = [sum(len(condition.rows) for condition in one.conditions) for one in people]
-    words = f"{counted(len(people), who)} gave {grouped(sum(tests))} answers that count"
+    words = f"{_people_words(experiment)} gave {grouped(sum(tests))} answers that count"
     if len(set(tests)) == 1:
         words += f" ({tests[0]} each)"
     sizes = Counter(person.group for person in experiment.people if person.group is not None)
@@ -160,7 +184,8 @@ def _participants(experiment: Experiment, people: Sequence[PersonResult]) -> str
         repeated.update(one.repeated)
     if repeated:
         reasons = _listed([f"{why}: {count}" for why, count in repeated.items()])
-        words += f" {counted(sum(repeated.values()), 'attempt')} did not count and were made again ({reasons})."
+        number = sum(session.state.repeated for session in experiment.sessions)
+        words += f" {counted(number, 'attempt')} did not count ({reasons})."
     excluded = [one for one in people if one.excluded]
     words += left_out_words(experiment.left_out)
     if not excluded:
@@ -294,9 +319,15 @@ def _group_page(
     forms: Sequence[FormResult],
 ) -> str:
     title = str(experiment.table("experiment").get("title") or experiment.name)
-    who = f"{counted(len(people), 'participant')}, {counted(len(experiment.sessions), 'session')}"
+    who = f"{_people_words(experiment)}, {counted(len(experiment.sessions), 'session')}"
     messages = [f"{one.code} does not count for the group: {why}." for one in people for why in one.excluded]
     messages += [one] if (one := left_out_words(experiment.left_out).strip()) else []
+    messages += [words for person in experiment.people for words in _unfinished(person)]
+    if experiment.designs > 1:
+        messages.append(
+            f"The sessions were run with {experiment.designs} different experiment files. Percentages, rules of "
+            f"exclusion and the text about the methods are those of the file of {experiment.sessions[0].place.stem}."
+        )
     messages += [
         f"{one.name}, {one.percent:g} %: the difference of {counted(one.jnd.bounds, 'participant')} lies beyond the "
         "levels that were tested. Such bounds are not in the mean, which is therefore off to the other side."
@@ -307,7 +338,7 @@ def _group_page(
         "<section>",
         f"<h1>{escape(title)}</h1>",
         f'<p class="lead">Experiment {escape(experiment.name)}: {escape(experiment.task.text)}. {who}.</p>',
-        _SIMULATED if experiment.simulated else "",
+        f'<p class="simulated">{escape(words)}</p>' if (words := _simulated_words(experiment)) else "",
         warnings(messages),
     ]
     for percent in dict.fromkeys(one.percent for one in group.conditions):
@@ -330,7 +361,7 @@ def _group_page(
         stimuli = [one for person in experiment.people if person.code in codes for one in estimates_of(person)[0]]
         parts.append(_half(magnitude_figure(group.magnitude, stimuli, experiment.unit), "Power law of the group"))
     parts.append(f'<h2>Methods</h2><p class="methods">{escape(methods(experiment, people, settings))}</p>')
-    parts.append(f"<h2>Participants</h2>{_wide(people_table(people))}")
+    parts.append(f"<h2>Participants</h2>{_wide(people_table(experiment, people))}")
     links = "".join(f'<a href="#{escape(one.code)}">{escape(one.code)}</a>' for one in people)
     return "\n".join([*parts, f"<nav>{links}</nav>", "</section>"])
 
@@ -338,7 +369,7 @@ def _group_page(
 def _person_page(experiment: Experiment, person: Person, result: PersonResult) -> str:
     unit, conditions = experiment.unit, list(result.conditions)
     messages = [f"Does not count for the group: {why}." for why in result.excluded]
-    messages += [f"{session.place.stem} has not ended." for session in person.sessions if session.state.end is None]
+    messages += _unfinished(person)
     for session in person.sessions:
         for event in session.state.events:
             if event["name"] == SCHEDULED and event.get("outside") in DEVIATIONS:
@@ -390,6 +421,18 @@ def _person_page(experiment: Experiment, person: Person, result: PersonResult) -
     if figure:
         parts.append(f"<h2>Time</h2>{picture(figure, 'Reaction times and starts of ticks')}")
     return "\n".join([*parts, "</section>"])
+
+
+def _unfinished(person: Person) -> list[str]:
+    """Return a sentence for each session that has not ended, or ended early."""
+    messages = []
+    for session in person.sessions:
+        end = session.state.end
+        if end is None:
+            messages.append(f"{session.place.stem} has not ended.")
+        elif end["reason"] != "completed":
+            messages.append(f"{session.place.stem} ended early ({end['reason']}).")
+    return messages
 
 
 def _lead(person: Person) -> str:
@@ -607,17 +650,18 @@ def group_table(group: GroupResult, unit: str, percent: str) -> str:
     return _used(head, rows)
 
 
-def people_table(people: Sequence[PersonResult]) -> str:
+def people_table(experiment: Experiment, people: Sequence[PersonResult]) -> str:
     """Return the table with a row for every participant."""
     rows = []
-    for one in people:
+    for person, one in zip(experiment.people, people, strict=True):
         trials = sum(len(condition.rows) for condition in one.conditions)
         wrong = f"{one.catches.easy_wrong} of {one.catches.easy}" if one.catches.easy else ""
         covered = [difference.holds_truth for condition in one.conditions for difference in condition.differences]
         held = [each for each in covered if each is not None]
         holding = f"{sum(held)} of {len(held)}" if held else ""
         counts = "no" if one.excluded else "yes"
-        rows.append([one.code, str(trials), wrong, str(sum(one.repeated.values())), holding, counts])
+        repeated = sum(session.state.repeated for session in person.sessions)
+        rows.append([one.code, str(trials), wrong, str(repeated), holding, counts])
     head = ["participant", "trials", "easy catch trials wrong", "repeated", "intervals that hold the truth", "counts"]
     return _used(head, rows)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import html
 import io
 import json
 import math
 import os
 import re
+import shutil
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
@@ -20,19 +22,23 @@ import pytest
 from apps.cli import main
 from apps.experiment.command import describe_report
 from apps.experiment.journal import Journal, SessionFolder
+from apps.experiment.journal.schema import COMMON
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures.methods import Tracks, make_procedure, trial_seed
-from apps.experiment.report.analysis import analyse, analyse_group, as_json, staircase_percent
+from apps.experiment.report.analysis import analyse, analyse_group, as_json, levels_of, staircase_percent
 from apps.experiment.report.data import read_experiment
 from apps.experiment.report.forms import analyse_forms
 from apps.experiment.report.page import SIMULATED, form_table, report, timing
 from apps.experiment.settings import AnalysisSettings
 from apps.experiment.trial import TASKS, TrialView
+from apps.experiment.trial_log import TrialLog
 from haptics.errors import ConfigurationError, RecordingError
 from tests.apps.experiment.designs import WEBER
 from tests.apps.experiment.journal.records import HEADER, begin_block, end, run_trial
 
 SEED = 11
+
+WITHDRAWN = "withdrawn by the participant or the experimenter"
 
 QUEST = {"kind": "quest+", "minimum": 0.02, "maximum": 3.0, "trials": 30}
 
@@ -266,7 +272,7 @@ def test_repeated_attempts_are_counted_by_reason(tmp_path):
         journal.append("trial_start", **{**again, "attempt": 2})
         journal.append("trial_end", **end(last["trial"], 2, "repeat", "too fast", "late ticks"))
     _, (person,) = found_in(tmp_path)
-    assert person.repeated == {"asked for by the participant": 1, "late ticks": 1, "too fast": 1}
+    assert person.repeated == {WITHDRAWN: 1, "late ticks": 1, "too fast": 1}
     assert len(person.conditions[0].rows) == 29
 
 
@@ -556,3 +562,134 @@ def test_invalid_power_plan_is_refused(design_file, tmp_path, content, capsys):
     assert (
         "haptics experiment power" in asked(capsys, design_file, "--power", tmp_path / "power.json", status=2)["error"]
     )
+
+
+# --- sessions that do not belong together, and trials that are not graded ---
+
+ONE = {"references": (1.0,), "catch": {}, "procedure": {**QUEST, "trials": 12, "least_trials": 12}}
+
+
+def page_of(folder, *folders):
+    experiment = read_experiment([folder, *folders])
+    people = [analyse(experiment, person, AnalysisSettings()) for person in experiment.people]
+    return report(experiment, people, analyse_group(experiment, people, AnalysisSettings()), AnalysisSettings())
+
+
+def test_copy_of_a_session_is_not_counted_twice(tmp_path):
+    write_session(tmp_path / "data", tables=design(**ONE))
+    shutil.copytree(tmp_path / "data", tmp_path / "copy")
+    with pytest.raises(ConfigurationError, match="are both sub-P01_ses-01_task-weberfriction"):
+        read_experiment([tmp_path / "data", tmp_path / "copy"])
+
+
+def test_journal_under_another_code_is_refused(tmp_path):
+    folder = write_session(tmp_path, tables=design(**ONE))
+    other = tmp_path / "sub-P02" / "ses-01"
+    shutil.copytree(folder, other)
+    (journal,) = other.glob("*_journal.jsonl")
+    journal.rename(other / journal.name.replace("sub-P01", "sub-P02"))
+    with pytest.raises(RecordingError, match="is of participant 'P01'"):
+        read_experiment([tmp_path])
+
+
+def test_sessions_of_different_tasks_or_observers_are_refused(tmp_path):
+    write_session(tmp_path / "tasks", "P01", design(**ONE))
+    constant = {"kind": "constant", "levels": [0.1, 0.5], "repeats": 5}
+    write_session(tmp_path / "tasks", "P02", design("detection", **{**ONE, "procedure": constant}))
+    with pytest.raises(ConfigurationError, match=r"2 tasks \(detection, discrimination\)"):
+        read_experiment([tmp_path / "tasks"])
+    for session in (1, 2):
+        write_session(tmp_path / "both", tables=design(**ONE), session=session, simulated=session == 1)
+    with pytest.raises(ConfigurationError, match="some sessions of P01 only"):
+        read_experiment([tmp_path / "both"])
+
+
+def test_report_tells_participants_from_simulated_observers(tmp_path):
+    write_session(tmp_path, "P01", design(**ONE), simulated=False)
+    write_session(tmp_path, "P02", design(**ONE), simulated=False)
+    write_session(tmp_path, "TEST1", design(**ONE))
+    page = html.unescape(page_of(tmp_path))
+    assert "2 participants and 1 simulated observer gave 36 answers" in page
+    assert "2 participants and 1 simulated observer, 3 sessions" in page
+    assert page.count("Simulated observers (TEST1) answered besides participants") == 2  # notice and methods
+    assert page.count(SIMULATED) == 1  # on the page of TEST1
+
+
+def test_report_names_sessions_that_ended_early(tmp_path):
+    folder = write_session(tmp_path, tables=design(**ONE))
+    place = SessionFolder.of(folder)
+    assert "early" not in page_of(tmp_path)
+    lines = place.journal.read_text(encoding="utf-8").replace('"completed"', '"ended by a person"')
+    place.journal.write_text(lines, encoding="utf-8")
+    assert page_of(tmp_path).count("sub-P01_ses-01_task-weberfriction ended early (ended by a person).") == 2
+    place.journal.write_text("".join(lines.splitlines(keepends=True)[:-1]), encoding="utf-8")
+    assert page_of(tmp_path).count("sub-P01_ses-01_task-weberfriction has not ended.") == 2
+
+
+def test_report_follows_the_experiment_file_of_each_session(tmp_path):
+    write_session(tmp_path, "P01", design(**ONE))
+    table = {"kind": "staircase", "start": 0.5, "minimum": 0.02, "maximum": 1.0, "trials": 20, "reversals": 6}
+    folder = write_session(tmp_path, "P02", design(**{**ONE, "procedure": table}))
+    (journal,) = folder.glob("*_journal.jsonl")
+    journal.write_text(journal.read_text(encoding="utf-8").replace("0" * 64, "1" * 64), encoding="utf-8")
+    _, (first, second) = found_in(tmp_path)
+    assert [one.conditions[0].procedures[0]["kind"] for one in (first, second)] == ["quest+", "staircase"]
+    assert "run with 2 different experiment files" in page_of(tmp_path)
+
+
+def test_attempt_with_two_reasons_counts_once(tmp_path):
+    folder = write_session(tmp_path, tables=design(**ONE))
+    with Journal.open(SessionFolder.of(folder)) as journal:
+        last = next(one for one in reversed(journal.records) if one["record"] == "trial_start")
+        journal.append("event", name="redo", trial=last["trial"], why="the block begins again")
+        again = {name: value for name, value in last.items() if name not in COMMON}
+        journal.append("trial_start", **{**again, "attempt": 2})
+        journal.append("trial_end", **end(last["trial"], 2, "repeat", "too fast", "late ticks"))
+    _, (person,) = found_in(tmp_path)
+    assert person.repeated == {"block repeated after an interruption": 1, "late ticks": 1, "too fast": 1}
+    page = page_of(tmp_path)
+    assert "2 attempts did not count (block repeated after an interruption: 1, late ticks: 1 and too fast: 1)." in page
+
+
+def test_trials_without_a_graded_answer_are_not_wrong_ones(tmp_path):
+    with TrialLog.open(tmp_path, "P01", "own", axis="law.force", design={"x": 1}) as log:
+        log.begin_block()
+        for number in range(20):
+            log.begin_trial(0.2 + 0.2 * (number % 2), values=(1.0, 1.4), comparison=2, reference=1.0)
+            log.finish_trial("2", correct=True)
+        for answer, correct in ((None, None), ("1", None)):
+            log.begin_trial(0.4, values=(1.0, 1.4), comparison=2, reference=1.0)
+            log.finish_trial(answer, correct=correct)
+        log.begin_trial(0.8, values=(1.0, 1.8), comparison=2, kind="catch-easy")
+        log.finish_trial(None)
+        log.finish()
+    _, (person,) = found_in(tmp_path)
+    (condition,) = person.conditions
+    assert condition.fit.answers.trials == len(condition.rows) == 20
+    assert condition.notes[0].startswith("2 of 22 trials have no level, or no answer that is right or wrong")
+    assert person.catches.easy == 0 and not person.excluded
+
+
+def test_condition_with_several_references_has_no_weber_fraction(tmp_path):
+    with TrialLog.open(tmp_path, "P01", "own", axis="law.force") as log:
+        log.begin_block()
+        for number in range(20):
+            reference = 1.0 + number % 2
+            log.begin_trial(0.4, values=(reference, reference + 0.4), comparison=2, reference=reference)
+            log.finish_trial("2", correct=number % 5 > 0)
+        log.finish()
+    _, (person,) = found_in(tmp_path)
+    (condition,) = person.conditions
+    assert [one.weber for one in condition.differences] == [None]
+    assert "The trials have several references (1, 2): there is no Weber fraction." in condition.notes
+
+
+def test_specified_reference_does_not_stand_for_a_felt_one():
+    row = {"trial": 4, "comparison_interval": 2, "reference": 1.0, "asked_1": 1.0, "asked_2": 1.5}
+    row |= {"felt_1": 1.1, "felt_2": 1.5, "stimulus_missing": None}
+    assert levels_of([row], "felt") == [pytest.approx(0.4)]
+    with pytest.raises(ConfigurationError, match="trial 4 has none"):
+        levels_of([row | {"felt_1": None, "stimulus_missing": "the hand did not slide"}], "felt")
+    assert levels_of([row | {"felt_1": None, "reference": 0.0}], "felt") == [1.5]
+    single = {"comparison_interval": None, "asked_2": None, "felt_1": 1.2, "felt_2": None}
+    assert levels_of([row | single], "felt") == [pytest.approx(0.2)]
