@@ -58,8 +58,9 @@ def _write_participants(folder: Path, sessions: Sequence[Session]) -> None:
     first = {session.place.participant: session for session in reversed(sessions)}
     group = ["group"] if any(session.state.group is not None for session in sessions) else []
     reserved = {"participant_id", "observer", *group}
-    names = sorted({name for session in first.values() for name in session.header["fields"]} - reserved)
-    lines = ["\t".join(["participant_id", "observer", *group, *names])]
+    names = sorted({name for session in first.values() for name in session.header["fields"]})
+    heads = [f"field_{name}" if name in reserved else name for name in names]
+    lines = ["\t".join(["participant_id", "observer", *group, *heads])]
     for participant, session in sorted(first.items()):
         observer = None if session.header["observer"] is None else "simulated"
         cells = []
@@ -70,7 +71,10 @@ def _write_participants(folder: Path, sessions: Sequence[Session]) -> None:
             cells.append(" ".join(plain.split()) or "n/a")
         lines.append("\t".join([f"sub-{participant}", *cells]))
     write_text(folder, "participants.tsv", "\n".join(lines) + "\n")
-    fields = {name: {"Description": f"{name.replace('_', ' ')}, as noted before the first trial"} for name in names}
+    fields = {
+        head: {"Description": f"{name.replace('_', ' ')}, as noted before the first trial"}
+        for head, name in zip(heads, names, strict=True)
+    }
     answered = {"Description": "whether a simulated observer answered; n/a where a person did"}
     described = {name: {"Description": "group to which the participant was assigned"} for name in group}
     write_json(folder, "participants.json", {"observer": answered, **described, **fields})

@@ -149,7 +149,7 @@ def export_csv(folder: Path, sessions: Sequence[Session]) -> None:
             header["device"].get("name"),
             header["utc"],
             None if state.end is None else state.end["reason"],
-            len(state.counted_attempts),
+            state.test_trials,
             state.repeated,
             *([state.group] if "group" in own else []),
         ]

@@ -22,8 +22,15 @@ read_trials <- function(folder = ".") {
   trials
 }
 
+# Codes such as 007, and answers such as F or T, stay text.
 read_participants <- function(folder = ".") {
-  read.csv(file.path(folder, "participants.csv"), na.strings = "", check.names = FALSE, fileEncoding = "UTF-8")
+  people <- read_table_as_text(file.path(folder, "participants.csv"))
+  number <- "^-?(0|[1-9][0-9]*)([.][0-9]+)?(e[+-]?[0-9]+)?$"
+  for (name in setdiff(names(people), c("participant", "design_sha256", "blind", "group"))) {
+    cells <- people[[name]]
+    if (!all(is.na(cells)) && all(is.na(cells) | grepl(number, cells))) people[[name]] <- as.numeric(cells)
+  }
+  people
 }
 
 # Example: proportion correct at every level of every condition, for the trials that count:

@@ -58,7 +58,8 @@ def test_csv_export_is_read_by_the_csv_module(data, tmp_path, capsys):
     with open(tmp_path / "out" / "participants.csv", encoding="utf-8", newline="") as file:
         first, second = csv.DictReader(file)
     assert (first["participant"], first["observer"], first["field_age_band"]) == ("P01", "", "20-29")
-    assert (second["observer"], second["end_reason"], second["trials"]) == ("level-1", "completed", "7")
+    assert (second["observer"], second["end_reason"]) == ("level-1", "completed")
+    assert second["trials"] == "6", "as in the end of the journal, without practice"
 
 
 @pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed (Debian: r-base-core)")
@@ -74,6 +75,30 @@ def test_csv_export_is_read_by_r(data, tmp_path, capsys):
     assert done.returncode == 0, done.stderr
     count, right, time, reasons = done.stdout.splitlines()
     assert (count, right, float(time), reasons) == ("16", "12", 0.1 + 0.2, 'too fast, twice; said "oh"')
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not installed (Debian: r-base-core)")
+def test_codes_and_letters_of_participants_stay_text_in_r(tmp_path, capsys):
+    fields = {"age": "24", "sex": "F", "consent_id": "0012"}
+    plain_session(tmp_path / "data", "007", fields=fields)
+    export(capsys, tmp_path / "data", tmp_path / "out", "csv")
+    script = (
+        'source("read.R"); t <- read_trials("."); p <- read_participants("."); '
+        'stopifnot(p$participant == "007", p$field_sex == "F", p$field_consent_id == "0012", p$field_age == 24, '
+        "is.numeric(p$field_age), is.numeric(p$session), nrow(merge(t, p)) == nrow(t))"
+    )
+    command = ["Rscript", "--vanilla", "-e", script]
+    done = subprocess.run(command, cwd=tmp_path / "out", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_bids_keeps_fields_with_the_names_of_its_columns(tmp_path, capsys):
+    plain_session(tmp_path / "data", fields={"observer": "K2", "age": "24"})
+    export(capsys, tmp_path / "data", tmp_path / "out", "bids")
+    table = (tmp_path / "out" / "participants.tsv").read_text(encoding="utf-8")
+    assert table == "participant_id\tobserver\tage\tfield_observer\nsub-P01\tn/a\t24\tK2\n"
+    described = json.loads((tmp_path / "out" / "participants.json").read_text(encoding="utf-8"))
+    assert {"observer", "age", "field_observer"} <= described.keys()
 
 
 def test_psignifit_export_counts_trials_by_level(data, tmp_path, capsys):
