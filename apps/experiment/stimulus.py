@@ -114,7 +114,9 @@ def _intervals(folder: Path, axis: str) -> dict[str, dict[str, Any]]:
     cache = folder / CACHE
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
         kept = json.loads(cache.read_text(encoding="utf-8"))
-        if kept["format"] == FORMAT and kept["axis"] == axis and kept["ticks_sha256"] == _digest(folder):
+        metadata = json.loads((folder / "recording.json").read_text(encoding="utf-8"))
+        same = kept["format"] == FORMAT and kept["axis"] == axis and kept["ticks_sha256"] == stated_hash(metadata)
+        if same and (not kept.get("lacks_friction") or residual_of(folder, metadata) is None):  # the file is restored
             return dict(kept["intervals"])
     recording = Recording(folder)
     own = residual_of(folder, recording.metadata)
@@ -127,6 +129,8 @@ def _intervals(folder: Path, axis: str) -> dict[str, dict[str, Any]]:
     digest = _digest(folder)
     if digest:  # an unclosed recording may still receive rows
         kept = {"format": FORMAT, "axis": axis, "ticks_sha256": digest, "intervals": found}
+        if own is None and recording.metadata.get("friction_file_hash"):
+            kept["lacks_friction"] = True
         with contextlib.suppress(OSError):
             write_atomically(cache, json.dumps(kept, allow_nan=False) + "\n")
     return found

@@ -85,8 +85,8 @@ class Answer:
     ----------
     response : str or float
         A permitted answer of the task, or a number (the adjusted value or the estimate).
-    reaction_time : float
-        Time from the end of the last interval to the answer [s].
+    reaction_time : float or None
+        Time from the end of the last interval to the answer [s]. None if a person answered during it: an adjustment.
     tick : int or None
         Tick of the answer, None outside a session.
     source, key : str
@@ -94,7 +94,7 @@ class Answer:
     """
 
     response: str | float
-    reaction_time: float
+    reaction_time: float | None
     tick: int | None = None
     source: str = "observer"
     key: str | None = None

@@ -15,7 +15,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -72,7 +72,13 @@ class Journal:
             os.fsync(self._descriptor)
 
     @classmethod
-    def create(cls, place: SessionFolder, header: Mapping[str, Any], sidecar: Mapping[str, Any] | None = None) -> Self:
+    def create(
+        cls,
+        place: SessionFolder,
+        header: Mapping[str, Any],
+        sidecar: Mapping[str, Any] | None = None,
+        write_others: Callable[[], None] = lambda: None,
+    ) -> Self:
         """Create the session's folder, ``session.json``, and the journal with its first record.
 
         Parameters
@@ -83,6 +89,8 @@ class Journal:
             Fields of the record ``header``; ``format``, ``participant`` and ``session`` are added.
         sidecar : mapping, optional
             Additional content of ``session.json``: complete settings, calibration, room, posture ...
+        write_others : callable, optional
+            Writes further files of the session before the journal, when no other process can begin the session.
 
         Raises
         ------
@@ -105,6 +113,7 @@ class Journal:
                     f"{place.folder} has the journal {others[0]} of another experiment: choose another session or "
                     "folder (--out)."
                 )
+            write_others()
             write_sidecar(place, {**fields, **(sidecar or {})})
             _create_file(place.journal, _line(record))
             return cls(place, lock, read_journal(place.journal))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -56,6 +57,8 @@ class Display:
         Expected number of blocks.
     trials : int or None
         Expected number of trials, if known.
+    practised : collection of int
+        Trials that were practice before the session was resumed.
 
     Attributes
     ----------
@@ -75,6 +78,7 @@ class Display:
         session: int = 1,
         blocks: int = 1,
         trials: int | None = None,
+        practised: Collection[int] = (),
     ) -> None:
         self.present = participant is not None
         self.paused = self.aborted = self.redo = False
@@ -82,7 +86,7 @@ class Display:
         self._texts, self._expected = design.texts, trials
         self._progress = Progress("before the first trial", of=trials)
         self._base = Show("pause", noise=design.screen.noise_level > 0)
-        self._practised: set[int] = set()
+        self._practised = set(practised)
         self._intervals = self._disturbed = self._ticks = self._late = 0
         self._gap = 0.0
         self._first: tuple[int, float] | None = None

@@ -349,7 +349,14 @@ def run_with_screens(
         trials = expected_trials(design)
         blocks = math.ceil((trials or design.trials.block) / design.trials.block)
         display = Display(
-            design, participant, experimenter, code=who.code, session=who.session, blocks=blocks, trials=trials
+            design,
+            participant,
+            experimenter,
+            code=who.code,
+            session=who.session,
+            blocks=blocks,
+            trials=trials,
+            practised={one["trial"] for one in journal.records if one.get("kind") == "practice"},
         )
         screens = Screens(design, display, participant, experimenter, mouse, streams, rehearsal=observer is not None)
         stack.callback(screens.fronts.close)

@@ -337,7 +337,7 @@ class Simulated:
         Its reaction time is a whole number of ticks.
         """
         answer = self._observer.answer(view, self._sequence.generator(plan, self._missed[plan.trial]))
-        ticks, out = max(round(answer.reaction_time / stage.period), 2), round(self._time_out / stage.period)
+        ticks, out = max(round((answer.reaction_time or 0.0) / stage.period), 2), round(self._time_out / stage.period)
         if out and ticks > out:
             self._missed[plan.trial] += 1
             yield out
@@ -375,6 +375,7 @@ class Person:
         self._changed: dict[int, int] = {}
         self._trial = 0
         self._value, self._comparing, self._typed = 0.0, False, ""
+        self._confirmed: Answer | None = None
 
     def begin_block(self) -> None:
         """Forget keys and buttons of the block before, whose ticks are greater than those of a block that begins."""
@@ -384,7 +385,7 @@ class Person:
 
     def begin_trial(self) -> None:
         """Begin an attempt at a trial: the value of an adjustment is the presented one again."""
-        self._trial = 0
+        self._trial, self._confirmed = 0, None
 
     def key(self, event: KeyEvent) -> None:
         """Queue a key press."""
@@ -394,7 +395,7 @@ class Person:
     def explore(self, stage: Stage, plan: TrialSpec) -> bool | None:
         """Change the value in an adjustment task, or switch between value and reference.
 
-        Return True when the value is set, None in other tasks.
+        Return True when the value is confirmed, None in other tasks.
         """
         if self._design.experiment.task != "adjustment":
             return None
@@ -403,8 +404,9 @@ class Person:
             self._events.clear()
             self._pressed(stage)
         reference, step = plan.condition.reference, self._design.response.step
-        for answer, _, _, _ in self._inputs(stage):
+        for answer, tick, source, key in self._inputs(stage):
             if answer == "done":
+                self._confirmed = Answer(self._value, None, tick, source, key)
                 return True
             value = self._value * {"up": 1.0 + step, "down": 1.0 / (1.0 + step)}.get(answer, 1.0)
             self._comparing = not self._comparing if answer == "compare" else False
@@ -418,9 +420,9 @@ class Person:
         return False
 
     def reply(self, stage: Stage, plan: TrialSpec, view: TrialView, since: int) -> Script[Answer | None]:
-        """Wait for the answer: a response, or a number that is typed."""
+        """Wait for the answer: a response, or a number that is typed; a value must have been confirmed before."""
         if self._design.experiment.task == "adjustment":
-            return Answer(self._value, 0.0, since, "key") if self._trial == plan.trial else None
+            return self._confirmed
         self._typed = ""
         out = self._design.trials.time_out
         until = stage.trace.count + round(out / stage.period) if out else 2**62

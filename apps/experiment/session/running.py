@@ -311,10 +311,10 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
         )
     scheduled = _scheduled(design, request, place)
     fields = _take_place(design, request, exclusions)
-    slot, seal = reserve_slot(request.out, design.experiment.name, request.code), None
+    slot, codes = reserve_slot(request.out, design.experiment.name, request.code), None
     if design.experiment.blind:
         tracks = [(one.name, f"{one.name}/{k + 1}") for one in design.conditions for k in range(one.tracks)]
-        seal = seal_codes(place, make_codes({"condition": name, "track": track} for name, track in tracks))
+        codes = make_codes({"condition": name, "track": track} for name, track in tracks)
     made = made_by()
     header = {
         "experiment": design.experiment.name,
@@ -325,15 +325,20 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
         "observer": dict(design.tables.get("observer", {})) if request.simulated else None,
         "device": device_facts(design),
         "versions": {**made["versions"], "program_sha256": made["program_sha256"]},
-        "blind": seal,
+        "blind": None if codes is None else codes.seal,
         "slot": slot,
     }
     file = design.path.absolute()  # its folder has the texts, also if the session is resumed from another folder
     sidecar = {"design_file": str(file), "design_text": design.text, "configuration": design.session.as_dict()}
     if design.csv_text:
         sidecar["conditions_text"] = design.csv_text
+
+    def write_codes() -> None:
+        if codes is not None:
+            seal_codes(place, codes)
+
     try:
-        journal = Journal.create(place, header, sidecar)
+        journal = Journal.create(place, header, sidecar, write_codes)
     except ValueError as error:  # such as a zero byte in a text of the file
         raise ConfigurationError(f"{design.path}: cannot be written to the journal: {error}.") from error
     try:

@@ -139,6 +139,23 @@ def test_measurement_is_cached_by_the_hash_of_the_ticks(tmp_path):
     assert measure(block, start) == first
 
 
+def test_felt_level_is_found_once_the_friction_file_is_restored(tmp_path):
+    _, folder = rows_of(tmp_path, FRICTION_TABLE + 'friction_parameters = "own.toml"\ncompensation = 0.95\n')
+    block, start = folder / "blocks" / "block-01", starts(folder)[0]
+    hide_the_hand(block)
+    kept = [folder / "own_friction.toml", tmp_path / "own.toml"]
+    contents = [path.read_text(encoding="utf-8") for path in kept]
+    for path in kept:
+        path.unlink()
+    assert "not known" in measure(block, start)["stimulus_missing"]
+    written = (block / "stimulus.json").stat().st_mtime_ns
+    assert "not known" in measure(block, start)["stimulus_missing"]
+    assert (block / "stimulus.json").stat().st_mtime_ns == written
+    kept[0].write_text(contents[0], encoding="utf-8")
+    found = measure(block, start)
+    assert found["felt_source"] == "model" and found["felt_low_1"] < start["values"][0] < found["felt_high_1"]
+
+
 TICKS, SHARE = 1600, 0.7
 MUCH, LITTLE = 1.0, 0.2
 """Frictions that are rendered [N]: more, and less, than compensation leaves of the stick's own 1.2 N."""

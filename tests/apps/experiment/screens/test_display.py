@@ -47,9 +47,10 @@ class Heard:
         return next(message for message in reversed(self.told) if isinstance(message, kind))
 
 
-def begin(design, trials=None):
+def begin(design, trials=None, practised=()):
     participant, experimenter = Heard(), Heard()
-    display = Display(design, participant, experimenter, code="P01", session=1, blocks=2, trials=trials)
+    told = {"code": "P01", "session": 1, "blocks": 2, "trials": trials, "practised": practised}
+    display = Display(design, participant, experimenter, **told)
     plan = TrialSequence(design, Participant("P01", 1, 0, 7)).next()
     return display, participant, experimenter, plan
 
@@ -116,6 +117,14 @@ def test_remaining_time_follows_the_pace(tmp_path, monkeypatch):
     assert experimenter.last(Progress).remaining == pytest.approx(10 * 7.0)
     assert experimenter.last(Progress).of == 21
     assert participant.last(Show).share == pytest.approx(0.5)
+
+
+def test_share_of_a_resumed_session_excludes_earlier_practice(tmp_path):
+    _, _, _, plan = begin(read_design(changed(tmp_path)))
+    display, participant, experimenter, _ = begin(read_design(changed(tmp_path)), 20, {1, 2, 3})
+    display.park(dataclasses.replace(plan, kind="test", trial=14), 0)
+    assert participant.last(Show).share == pytest.approx(0.5)
+    assert experimenter.last(Progress).of == 23
 
 
 def test_experimenter_sees_a_requested_pause_but_not_one_on_pages(tmp_path):

@@ -334,7 +334,12 @@ def test_value_is_adjusted_compared_and_confirmed(tmp_path):
     person.key(KeyEvent("return", True, 20, 20))
     assert person.explore(stage, plan) is True
     reply = answer(stage, person, plan, design)
-    assert reply is not None and reply.response == pytest.approx(plan.level * 1.05)
+    assert reply == Answer(pytest.approx(plan.level * 1.05), None, 20, "key", "return")
+    person.begin_trial()  # the interval ends before the value is confirmed
+    assert person.explore(stage, plan) is False
+    person.key(KeyEvent("up", True, 25, 25))
+    assert person.explore(stage, plan) is False
+    assert answer(stage, person, plan, design) is None
     person.begin_trial()  # the trial is repeated, and begins with the presented value
     assert person.explore(stage, plan) is False
     person.key(KeyEvent("return", True, 30, 30))
@@ -396,7 +401,7 @@ def test_note_during_the_consent_is_journaled(tmp_path, monkeypatch):
     monkeypatch.setattr(live, "open_experimenter", Heard)
     monkeypatch.setattr(live, "require_screen", lambda fronts, participant: None)
     monkeypatch.setattr(live, "LINGER", 0.0)
-    live.run_with_screens(read_design(changed(tmp_path)), None, WHO)
+    live.run_with_screens(read_design(changed(tmp_path)), SimpleNamespace(records=[]), WHO)
     assert notes == ["asked for help with reading"]
 
 

@@ -15,6 +15,7 @@ from apps.experiment.journal.blinding import open_codes
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures.methods import trial_seed
 from apps.experiment.screens.display import Display
+from apps.experiment.session import running
 from apps.experiment.session.presentation import Simulated
 from apps.experiment.session.running import Request, begin, reopen, resume_session
 from apps.experiment.session.session import ABORTED, PAUSED, REDONE, ExperimentSession, TooManyRepeated
@@ -228,6 +229,26 @@ def test_blind_session_seals_its_stimuli_and_hides_tracks(tmp_path):
     assert result["tracks"] == {}
     stimuli = open_codes(place, read_journal(place.journal).records[0]["blind"]).stimuli
     assert sorted(one["track"] for one in stimuli.values()) == ["1 N/1", "2 N/1"]
+
+
+def test_code_table_belongs_to_the_station_that_begins_the_session(tmp_path, monkeypatch):
+    """Two stations begin the same blind session at the same time."""
+    design = read_design(changed(tmp_path, "seed = 7", "seed = 7\nblind = true"))
+    request = Request("P01", 1, 7, tmp_path / "out", {}, simulated=True)
+    made_by, places = running.made_by, []
+
+    def slow():
+        monkeypatch.setattr(running, "made_by", made_by)
+        journal, _ = begin(design, request)
+        places.append(journal.place)
+        journal.close()
+        return made_by()
+
+    monkeypatch.setattr(running, "made_by", slow)
+    with pytest.raises(ConfigurationError, match="has a journal"):
+        begin(design, request)
+    (place,) = places
+    assert open_codes(place, read_journal(place.journal).records[0]["blind"]).stimuli
 
 
 STAIRS = 'kind = "staircase"\nstart = 0.5\nminimum = 0.02\nmaximum = 2.0\nmost_trials = 6\n'
