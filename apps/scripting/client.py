@@ -71,21 +71,24 @@ class SessionClient:
         self._error: HapticError | None = None
         self._layout: tuple[dict[str, str], np.dtype[Any]] | None = None
         self._gate_open = True
+        self._prepared = False
         self.quit = False
 
     def await_first_tick(self) -> None:
-        """Wait until the first tick of the run.
+        """Wait until the first tick of the run, and for the advice that precedes the end of the preparation.
 
         Raises
         ------
         HapticError
             If the session could not be started.
         """
-        while not self._ticks:
+        while not (self._ticks and self._prepared):
             self._poll(_POLL if self._trace is not None else 1.0)
             if self._error is not None:
                 raise self._error
-            if self._ended is not None and not self._ticks:
+            if self._ended is not None:
+                if self._ticks:
+                    return
                 self._raise_fault()
                 raise ConfigurationError(f"the session ended before its first tick ({self._ended.reason}).")
 
@@ -570,6 +573,8 @@ class SessionClient:
                 self._started.law_settings.update(
                     (key.removeprefix("law."), value) for key, value in values.items() if key.startswith("law.")
                 )
+            case say.Preparing(words):
+                self._prepared = not words
             case say.Quit():
                 self.quit = True
             case say.Reply():

@@ -53,6 +53,15 @@ def test_example_of_a_docstring(example, tmp_path, monkeypatch):
     assert (result.failed, result.attempted > 0) == (0, True)
 
 
+@pytest.mark.parametrize("clock", ["off", "wall"])
+def test_advice_is_a_warning_of_the_opening(tmp_path, clock):
+    settings = {"element.stiffness": 60_000.0}
+    with pytest.warns(haptics.ParameterWarning, match=r"element\.stiffness = 60000 N/m") as caught:
+        session = haptics.open_session("virtual-joystick", model="C", clock=clock, record=tmp_path, settings=settings)
+    session.close()
+    assert len(caught) == 1
+
+
 def test_steps_changes_and_marks_hold_from_the_next_tick(simulated):
     assert (simulated.tick, simulated.status) == (0, "running")
     simulated.advance(0.5)
