@@ -6,7 +6,8 @@ loads it with ctypes. A thread exchanges forces for positions, as in all drivers
 
 Guarantees about the force:
 
-- Every result of the library is checked. A failed call ends the run. A position that could not be read is not used.
+- Every result of a call that sets or reads force and position is checked. A failed call ends the run. A position that
+  could not be read is not used.
 - At every end of a run, the driver sends a force of zero, switches the forces off and applies the brakes of the motors.
   It checks that the library confirms this.
 - If the driver dies or is stopped, the device itself switches its forces off after ``device.hardware_watchdog``

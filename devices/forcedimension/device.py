@@ -377,7 +377,8 @@ class ForceDimension(PlaneDriver):
         try:
             sdk.call("drdAutoInit")
         finally:
-            sdk.library.drdStop(False, sdk.device)  # its regulation must not act against our forces
+            # Its regulation must not act against our forces. A failure may mean that it has ended already.
+            sdk.library.drdStop(False, sdk.device)
         if not sdk.library.drdIsInitialized(sdk.device) or sdk.status()[RESET]:
             raise SdkError("the initialisation did not succeed: initialise the device as its manual says")
         instruct("")
