@@ -235,16 +235,16 @@ def test_code_table_belongs_to_the_station_that_begins_the_session(tmp_path, mon
     """Two stations begin the same blind session at the same time."""
     design = read_design(changed(tmp_path, "seed = 7", "seed = 7\nblind = true"))
     request = Request("P01", 1, 7, tmp_path / "out", {}, simulated=True)
-    made_by, places = running.made_by, []
+    reserve_slot, places = running.reserve_slot, []
 
-    def slow():
-        monkeypatch.setattr(running, "made_by", made_by)
+    def slow(*arguments):
+        monkeypatch.setattr(running, "reserve_slot", reserve_slot)
         journal, _ = begin(design, request)
         places.append(journal.place)
         journal.close()
-        return made_by()
+        return reserve_slot(*arguments)
 
-    monkeypatch.setattr(running, "made_by", slow)
+    monkeypatch.setattr(running, "reserve_slot", slow)
     with pytest.raises(ConfigurationError, match="has a journal"):
         begin(design, request)
     (place,) = places
