@@ -50,7 +50,7 @@ _LEAST_WAY = 2e-3
 _NONE, _SEVERAL = -1, -2
 """Indices in place of a wall, for rows that touch none or several."""
 
-FORMAT = 3
+FORMAT = 4
 """Format of the cache. Caches of other formats are recomputed."""
 
 _LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
@@ -142,6 +142,7 @@ def _digest(folder: Path) -> str:
 
 
 def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None) -> dict[str, Any]:
+    """Return the measurements of an interval; delivered and felt are those of the value at its end."""
     spec = spec_of(recording.metadata)
     entry = next(one for one in recording.settings if one["version"] == int(rows["settings_version"][-1]))
     table, _, name = axis.partition(".")
@@ -151,13 +152,14 @@ def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None)
         value = float(getattr(values[0], name))
     else:
         value = float(entry[table][name])
-    given = delivered(rows, spec.causality)
+    last = rows[rows["settings_version"] == rows["settings_version"][-1]]  # an adjustment has several
+    given = delivered(last, spec.causality)
     starts = rows["time"] + rows["period_error"]
     found: dict[str, Any] = {
         "set": value,
         "delivered": None if given.share is None else value * given.share,
         "delivered_flagged": given.flagged,
-        "exact": given.exact and len(np.unique(rows["settings_version"])) == 1,
+        "exact": given.exact and len(last) == len(rows),
         "ticks": len(rows),
         "late": int(np.count_nonzero(rows["status"] & _LATE)),
         "gap": float(np.diff(starts).max()) if len(rows) > 1 else 0.0,
@@ -173,7 +175,7 @@ def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None)
             raise UnknownStimulus(_OF_AN_ELEMENT.get(name, f"{name} of {owner} does not show in the work of the hand"))
         step = _STEP * (value or 1.0)
         ground, other = (_ground(recording, entry, table, name, one) for one in (value, value + step))
-        return found | felt_stimulus(rows, ground, other, step, value, spec, own)
+        return found | felt_stimulus(last, ground, other, step, value, spec, own)
     except (UnknownStimulus, HapticError) as error:
         return found | {"missing": str(error)}
 

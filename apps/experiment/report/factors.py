@@ -59,6 +59,7 @@ def analyse_effects(experiment: Experiment, people: Sequence[PersonResult], sett
     factors, effects = factors_of(experiment.sessions[0].header), []
     counted = [one for one in people if not one.excluded]
     percents = {one.percent for person in counted for condition in person.conditions for one in condition.differences}
+    quantity = _quantity(counted)
     groups, group_of = _groups(experiment)
     for factor, of_condition in factors.items():
         first, *others = dict.fromkeys(of_condition.values())
@@ -66,18 +67,18 @@ def analyse_effects(experiment: Experiment, people: Sequence[PersonResult], sett
             pairs = list(_pairs(factors, factor, first, second))
             logs: dict[str, float] = {}
             for person in counted:
-                thresholds = _thresholds(person, percent)
+                thresholds = _thresholds(person, percent, quantity)
                 ratios = [thresholds[b] - thresholds[a] for a, b in pairs if a in thresholds and b in thresholds]
                 logs |= {person.code: fmean(ratios)} if ratios else {}
             values = list(logs.values())
             ratio = mean_and_spread(values, settings.probability)[0].transformed(math.exp) if len(logs) > 1 else None
-            effects.append(Effect(factor, first, second, percent, _quantity(counted), ratio, len(logs)))
+            effects.append(Effect(factor, first, second, percent, quantity, ratio, len(logs)))
             for group in groups[1:]:
                 samples = [[log for code, log in logs.items() if group_of[code] == one] for one in (groups[0], group)]
                 if all(samples):
                     ratio, count = _ratio_of(samples, settings.probability), sum(map(len, samples))
                     name = f"{factor} ({second} / {first}) by group"
-                    effects.append(Effect(name, groups[0], group, percent, _quantity(counted), ratio, count))
+                    effects.append(Effect(name, groups[0], group, percent, quantity, ratio, count))
     return [*_between_groups(experiment, counted, sorted(percents), settings.probability), *effects]
 
 
@@ -104,6 +105,7 @@ def _between_groups(
     A participant has the geometric mean of the thresholds in the conditions that all groups have, or, if there are
     none, in all conditions. Participants without a threshold in one of them are left out.
     """
+    quantity = _quantity(people)
     groups, group_of = _groups(experiment)
     tested: dict[str, set[str]] = {name: set() for name in groups}
     for person in people:
@@ -114,12 +116,12 @@ def _between_groups(
         for group in (groups[0], second):
             logs = []
             for person in (one for one in people if group_of.get(one.code) == group):
-                thresholds, needed = _thresholds(person, percent), common or tested[group]
+                thresholds, needed = _thresholds(person, percent, quantity), common or tested[group]
                 if needed and needed <= thresholds.keys():
                     logs.append(fmean(thresholds[name] for name in needed))
             samples.append(logs)
         ratio = _ratio_of(samples, probability)
-        yield Effect("group", groups[0], second, percent, _quantity(people), ratio, sum(map(len, samples)))
+        yield Effect("group", groups[0], second, percent, quantity, ratio, sum(map(len, samples)))
 
 
 def welch(first: Sequence[float], second: Sequence[float], probability: float) -> Estimate:
@@ -134,13 +136,13 @@ def welch(first: Sequence[float], second: Sequence[float], probability: float) -
     return Estimate(difference, difference - half, difference + half, probability)
 
 
-def _thresholds(person: PersonResult, percent: float) -> dict[str, float]:
-    """Return the logarithm of the Weber fraction, or of the difference, in each condition where it is known."""
+def _thresholds(person: PersonResult, percent: float, quantity: str) -> dict[str, float]:
+    """Return the logarithm of a quantity (`_quantity`) in each condition where it is known."""
     found = {}
     for condition in person.conditions:
         for one in condition.differences:
-            value = one.weber or one.jnd
-            if one.percent == percent and not value.bound:
+            value = one.weber if quantity == "weber_fraction" else one.jnd
+            if one.percent == percent and value is not None and not value.bound:
                 found[condition.name] = math.log(value.value)
     return found
 

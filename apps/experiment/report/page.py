@@ -412,7 +412,8 @@ def _person_page(experiment: Experiment, person: Person, result: PersonResult) -
         f"<div><h2>Repeated</h2>{repeated}</div>",
         "</div>",
     ]
-    figure = stimulus_figure(person.trials(), unit)
+    changed = experiment.task_name == "adjustment" and person.observer is None  # by the participant
+    figure = None if changed else stimulus_figure(person.trials(), unit)
     if figure:
         parts.append(f"<h2>Asked, delivered, felt</h2>{picture(figure, 'Stimuli as asked, delivered and felt')}")
     if any(session.trigger_delays for session in person.sessions):

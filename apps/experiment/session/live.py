@@ -87,7 +87,7 @@ class Screens(Followers):
         self.person = Person(design, display)
         self.experiment_session: ExperimentSession | None = None
         self._down: set[str] = set()
-        self._shown = self._lost = self._over = False
+        self._shown = self._lost = self._over = self._resting = False
         self._dialog: FormDialog | None = None
         self._seconds = self._done = 0.0
         for front in (participant, experimenter):
@@ -148,6 +148,8 @@ class Screens(Followers):
                 self._answer(self._dialog, message)
             case say.Key(name, True) if self.session is None:
                 self._down.add(name)
+                if self._resting and name == self._design.response.redo and self._design.task.responses:
+                    self._display.redo = True
             case _:
                 super().execute(front, message)
 
@@ -189,8 +191,10 @@ class Screens(Followers):
             experiment_session.event("break", before_block=plan.block)
             until = time.monotonic() + self._design.trials.rest
             self._display.rest(until, texts.rest)
+            self._resting = True
             self._await(lambda: time.monotonic() >= until)
             self._await(self._turned)
+            self._resting = False
         if plan.kind == "practice" and texts.practice:
             self._display.practice(texts.practice)
             self._await(self._turned)

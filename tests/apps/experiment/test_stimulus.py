@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,13 @@ import pytest
 from apps.experiment.design import read_design
 from apps.experiment.friction import changes, require_known
 from apps.experiment.journal import read_journal, trial_rows
+from apps.experiment.observers import make_observer
+from apps.experiment.procedures.methods import trial_seed
+from apps.experiment.screens.display import Display
+from apps.experiment.session.presentation import Simulated
+from apps.experiment.session.running import Request, begin
+from apps.experiment.session.session import ExperimentSession
+from apps.experiment.session.stages import OfflineStage
 from apps.experiment.stimulus import Ground, Residual, delivered, felt_stimulus, measure
 from calibration.parameters import read_parameter_file
 from devices.common.friction import read_own_friction
@@ -137,6 +145,37 @@ def test_measurement_is_cached_by_the_hash_of_the_ticks(tmp_path):
     kept["ticks_sha256"] = "of another recording"
     (block / "stimulus.json").write_text(json.dumps(kept), encoding="utf-8")
     assert measure(block, start) == first
+
+
+class Adjusting(Simulated):
+    """A respondent that sets 3 N after half a second of each interval."""
+
+    polls = 0
+
+    def explore(self, stage, plan):
+        self.polls = self.polls % 100 + 1
+        if self.polls == 25:
+            stage.apply_parameters(self.design.config(plan.condition, 3.0))
+        return self.polls == 100
+
+
+def test_adjusted_value_is_delivered_and_felt_at_the_end_of_the_interval(tmp_path):
+    text = WEBER.replace("[hand]", "[hand]\nstiffness = 2000.0\ndamping = 20.0\ntremor = 0.0").replace("easy = 0.2", "")
+    Adjusting.design = design = read_design(changed(tmp_path, "strokes = 2", "strokes = 0", text))
+    journal, who = begin(design, Request("P01", 1, 7, tmp_path / "out", {}, simulated=True))
+    observer, show = make_observer({}, seed=trial_seed(7, "P01", 0, 0, 1)), Display(design)
+    with journal:
+        respondent = partial(Adjusting, observer)
+        ExperimentSession(
+            design, who, journal, respondent=respondent, stage=OfflineStage, display=show, again=False
+        ).run()
+    rows = [row for row in trial_rows(journal.place) if row["counts"]]
+    assert rows and not any(row["delivered_exact"] for row in rows)
+    for row in rows:
+        assert row["asked_1"] < 2.6 and row["ticks_1"] > 1000
+        for number in (1, 2):  # the change of the force is limited, and blended
+            assert row[f"delivered_{number}"] == pytest.approx(3.0, rel=0.05)
+            assert row[f"felt_{number}"] == pytest.approx(3.0, rel=0.05)
 
 
 def test_felt_level_is_found_once_the_friction_file_is_restored(tmp_path):

@@ -17,6 +17,7 @@ from apps.experiment.session.presentation import Person, Watch
 from apps.experiment.session.stages import Followers
 from apps.experiment.settings import ExplorationSettings
 from apps.experiment.trial import Answer
+from apps.front_ends import messages as say
 from apps.session.record import KeyEvent
 from apps.settings.config import SessionConfig
 from haptics.errors import DeviceFault
@@ -403,6 +404,23 @@ def test_note_during_the_consent_is_journaled(tmp_path, monkeypatch):
     monkeypatch.setattr(live, "LINGER", 0.0)
     live.run_with_screens(read_design(changed(tmp_path)), SimpleNamespace(records=[]), WHO)
     assert notes == ["asked for help with reading"]
+
+
+def test_last_answer_is_withdrawn_with_the_key_during_the_break_after_it(tmp_path, monkeypatch):
+    design = read_design(changed(tmp_path, "block = 5", "block = 5\nrest = 0.0"))
+    display, participant, _, plan = begin(design)
+    screens, pressed = Screens(design, display, participant, None), []
+    monkeypatch.setattr(screens, "_shown", True)
+
+    def press(connections, timeout):
+        pressed.append("space" if pressed else "backspace")
+        screens.execute(participant, say.Key(pressed[-1], True, 0.0))
+
+    screens.execute(participant, say.Key("backspace", True, 0.0))
+    assert not display.redo, "no break"
+    monkeypatch.setattr(live, "wait", press)
+    screens.before(Written(), plan)
+    assert display.redo and pressed[0] == "backspace"
 
 
 def test_events_of_the_last_page_do_not_open_the_session_again(screens, monkeypatch):
