@@ -206,7 +206,7 @@ def _exclusions(source: Source, factors: Mapping[str, Any], given: Any) -> list[
                     raise unknown_name("factor", name, factors)
                 rule[name] = levels if isinstance(levels, list) else [levels]
                 for level in rule[name]:
-                    if level not in factors[name]:
+                    if not isinstance(level, str) or level not in factors[name]:
                         raise unknown_name(f"level of {name}", str(level), factors[name])
         rules.append(rule)
     return rules

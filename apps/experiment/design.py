@@ -427,6 +427,11 @@ def _check(source: Source, design: Design) -> None:
                         f"{key} is missing: without a reference, a level that is obvious must be given."
                     )
         _check_levels(source, design, number)
+    share = design.catch.null + design.catch.easy
+    if design.task.responses and share > 0.5:
+        raise source.error(
+            ("catch", "null"), f"catch.null + catch.easy = {share:g}: must be at most 0.5; 0.05 to 0.1 is usual."
+        )
     with source.locating("observer"):
         build(ObserverSettings, design.tables.get("observer", {}), "observer")
     with source.locating("analysis"):

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.design import Design
+from apps.experiment.procedures.methods import catch_kinds
 from apps.experiment.procedures.settings import procedure_settings, trial_counts
+from apps.experiment.session.session import LEAST_REPEATED
 from haptics.errors import ConfigurationError
 from haptics.files import read_small
 
@@ -22,10 +24,10 @@ _SEEDS = (
     "Every draw comes from numpy.random.SeedSequence of the seed, with the participant's code, session, block and "
     "trial as its spawn key: what a trial draws never depends on earlier draws."
 )
-_PLACES = (
-    "A participant's place in the order of arrival is reserved once, across all stations; it chooses the row of the "
-    "square."
-)
+_PLACES = "A participant's place in the order of arrival is reserved once, across all stations; "
+_ROW_OF_ARRIVAL = "it chooses the row of the square, the same in all sessions."
+_ROW_OF_GROUP = "the place in the order of assignments to the group chooses the row of the square, in all sessions."
+_NO_ROW = "orders of mixed conditions do not depend on it."
 _UNSTATED = "**Not stated yet**: write it into the table `[analysis]` of the file."
 
 Facts = dict[str, Any]
@@ -72,9 +74,18 @@ def preregistration(design: Design, power: Mapping[str, Any] | None, participant
         )
     if participants is None and power is not None and type(power.get("enough")) is int:
         participants = power["enough"]
-    order = "mixed"
+    order, places = "mixed", _PLACES + _NO_ROW
     if not design.trials.interleave:
         order = "one after the other, in the order of a row of a Williams square"
+        places = _PLACES + (_ROW_OF_GROUP if design.groups.names else _ROW_OF_ARRIVAL)
+    own = design.groups.conditions
+    totals = {}  # trials of a participant, by group
+    for group in design.groups.names or ("",):
+        spans = [one["trials"] for one in conditions if group not in own or one["name"] in own[group]]
+        totals[group] = {bound: sum(span[bound] for span in spans) for bound in ("least", "most")}
+    answered, catch = bool(design.task.responses), design.catch  # other tasks have no catch trials and no practice
+    kinds, share = catch_kinds(catch.null, catch.easy), catch.null + catch.easy if answered else 0.0
+    shares = {kind: round(share * kinds.count(kind) / max(len(kinds), 1), 12) for kind in ("null", "easy")}
     factors: dict[str, list[str]] = {}
     for name, level in (pair for condition in design.conditions for pair in condition.factors.items()):
         if level not in factors.setdefault(name, []):
@@ -88,10 +99,11 @@ def preregistration(design: Design, power: Mapping[str, Any] | None, participant
         "stimulus": {**asdict(design.stimulus), "device": design.session.device, "model": design.session.session.model},
         "conditions": conditions,
         "trials": {
-            "least": sum(one["trials"]["least"] for one in conditions),
-            "most": sum(one["trials"]["most"] for one in conditions),
-            "catch": asdict(design.catch),
-            "practice": asdict(design.practice),
+            "least": min(one["least"] for one in totals.values()),
+            "most": max(one["most"] for one in totals.values()),
+            **({"groups": totals} if own else {}),
+            "catch": asdict(design.catch) | shares,
+            "practice": asdict(design.practice) | ({} if answered else {"window": 0}),
             **asdict(design.trials),
         },
         "exploration": asdict(design.exploration),
@@ -102,7 +114,7 @@ def preregistration(design: Design, power: Mapping[str, Any] | None, participant
         "missing": [f"analysis.{name}" for name in WANTED if name not in analysis],
         "participants": participants,
         "power": None if power is None else dict(power),
-        "seeds": {"seed": design.experiment.seed, "policy": _SEEDS, "conditions": order, "places": _PLACES},
+        "seeds": {"seed": design.experiment.seed, "policy": _SEEDS, "conditions": order, "places": places},
         "file": design.text,
         **({"conditions_file": design.csv_text} if design.csv_text else {}),
         **({"factors": factors} if factors else {}),
@@ -134,6 +146,7 @@ def read_power(path: Path) -> Facts:
 def _exclusions(design: Design) -> list[str]:
     """Return the exclusion rules that the program applies, as text."""
     trials, exploration, practice = design.trials, design.exploration, design.practice
+    answered = bool(design.task.responses)  # other tasks have no catch trials and no practice
     rules = [
         f"A trial is repeated, not dropped, if more than {trials.late_ticks:.3%} of its ticks came late or there was a "
         f"gap of more than {1000.0 * trials.longest_gap:g} ms between two of them."
@@ -145,13 +158,16 @@ def _exclusions(design: Design) -> list[str]:
         )
     if trials.time_out:
         rules.append(f"A trial is repeated if the answer took more than {trials.time_out:g} s.")
-    rules.append(f"A session is stopped if more than {trials.most_repeated:.0%} of its trials had to be repeated.")
-    if design.catch.easy:
+    rules.append(
+        f"A session is stopped if more than {trials.most_repeated:.0%} of its trials, and more than {LEAST_REPEATED}, "
+        "had to be repeated."
+    )
+    if answered and design.catch.easy:
         rules.append(
-            f"A session is excluded if more than {design.catch.most_errors:.0%} of its easy catch trials were answered "
-            "wrong."
+            f"A participant is excluded if more than {design.catch.most_errors:.0%} of the easy catch trials in all "
+            "analysed sessions were answered wrong."
         )
-    if practice.window and practice.failing == "stop":
+    if answered and practice.window and practice.failing == "stop":
         rules.append(
             f"A session ends if {practice.correct} of {practice.window} practice trials in a row were not right within "
             f"{practice.most} trials."
@@ -212,6 +228,10 @@ def as_markdown(facts: Facts) -> str:
             scheduled.append(f"- Training, which is not analysed: session {', '.join(map(str, schedule['training']))}")
         if schedule["carry_over"]:
             scheduled.append("- Staircases and QUEST+ begin with the threshold of the participant's last session")
+    spans = [["all", _span(trials)]]
+    if "groups" in trials:
+        spans = [[f"all of the group {name}", _span(one)] for name, one in trials["groups"].items()]
+    blocks = f"{trials['block']} trials" + ("" if trials["interleave"] else " and each condition")
     runs = re.findall(r"`+", facts["file"] + csv_text)
     fence = "`" * max(max(map(len, runs), default=0) + 1, 3)
     lines = [
@@ -237,12 +257,12 @@ def as_markdown(facts: Facts) -> str:
         *("## Trials", ""),
         *_table(
             ["condition", "trials of the test"],
-            [*([one["name"], _span(one["trials"])] for one in conditions), ["all", _span(trials)]],
+            [*([one["name"], _span(one["trials"])] for one in conditions), *spans],
         ),
         f"- Catch trials: {catch['null']:.1%} without a difference, {catch['easy']:.1%} with an easy one",
         f"- Practice: {practised}",
         f"- An interval lasts up to {trials['interval']:g} s, the gap {trials['gap']:g} s",
-        f"- A break of at least {trials['rest']:g} s follows {trials['block']} trials",
+        f"- A break of at least {trials['rest']:g} s follows {blocks}",
         f"- Exploration: {_settings(facts['exploration'])}",
         "",
         *("## Participants", "", f"Planned: {planned}.", "", *powered),

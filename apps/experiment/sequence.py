@@ -16,6 +16,7 @@ from numpy.random import SeedSequence
 from apps.experiment.design import Design
 from apps.experiment.procedures.methods import (
     Tracks,
+    catch_kinds,
     catch_positions,
     child,
     make_procedure,
@@ -148,9 +149,8 @@ class _Section:
         self.catches: dict[int, str] = {}
         null, easy = design.catch.null, design.catch.easy
         if null + easy and design.task.responses:
-            least = min(share for share in (null, easy) if share)
-            kinds = ("null",) * round(null / least) + ("easy",) * round(easy / least)
-            self.catches = catch_positions(_MOST, null + easy, who.seed_of(0, _CATCH + number), kinds=kinds)
+            seed = who.seed_of(0, _CATCH + number)
+            self.catches = catch_positions(_MOST, null + easy, seed, kinds=catch_kinds(null, easy))
 
 
 class TrialSequence:

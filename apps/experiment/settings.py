@@ -175,7 +175,7 @@ class CatchSettings:
     easy_level: float = bounded(
         0.0, minimum=0.0, doc="level of easy trials, in the unit of the axis; 0: equal to the reference"
     )
-    most_errors: float = _share(0.2, doc="share of wrong easy trials above which a session is excluded")
+    most_errors: float = _share(0.2, doc="share of wrong easy trials above which a participant is excluded")
 
     def __post_init__(self) -> None:
         check(self, "catch")

@@ -452,6 +452,16 @@ def longest_repeat(order: Sequence[int]) -> int:
     return longest
 
 
+def catch_kinds(null: float, easy: float) -> tuple[str, ...]:
+    """Return the kinds of catch trials in one permuted block, for the shares of both kinds.
+
+    The rarer kind occurs once, the other one a rounded number of times. The share of a kind in a session is therefore
+    its fraction of the block times the sum of the shares.
+    """
+    least = min((share for share in (null, easy) if share), default=1.0)
+    return ("null",) * round(null / least) + ("easy",) * round(easy / least)
+
+
 def catch_positions(
     trials: int, share: float, seed: SeedSequence, *, kinds: Sequence[str] = ("null", "easy"), lead: int = 3
 ) -> dict[int, str]:

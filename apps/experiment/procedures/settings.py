@@ -271,8 +271,15 @@ def possible_levels(settings: ProcedureSettings) -> tuple[float, ...]:
 def trial_counts(settings: ProcedureSettings) -> tuple[int, int]:
     """Return the minimum and maximum number of trials of a track."""
     match settings:
-        case StaircaseSettings():  # every reversal takes at least one trial
-            return min(max(settings.trials, settings.reversals), settings.most_trials), settings.most_trials
+        case StaircaseSettings():
+            # Reversals alternate: upwards after one wrong answer, downwards after `down` correct ones. The first step
+            # down needs one correct answer under the initial rule, and may come before or after the first step up.
+            count, down = settings.reversals, settings.down
+            first = 1 if settings.initial_rule else down
+            begun_up = 1 + first + count // 2 + (count - 1) // 2 * down
+            begun_down = first + (count + 1) // 2 + count // 2 * down
+            least = max(settings.trials, min(begun_up, begun_down))
+            return min(least, settings.most_trials), settings.most_trials
         case QuestSettings():
             return (settings.least_trials if settings.posterior_sd else settings.trials), settings.trials
         case SeriesSettings():

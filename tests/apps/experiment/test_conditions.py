@@ -70,6 +70,7 @@ WRONG_FACTORS = [
     ('load = "heavy", ', 'load = "heavi", ', "exclude", "'heavi'"),
     ('load = "heavy", ', 'loud = "heavy", ', "exclude", "'loud'"),
     ('{ load = "heavy", damping = "high" }', '{ damping = ["high", "low"] }', "exclude", "every combination"),
+    ('load = "heavy", ', 'load = [["heavy"]], ', "exclude", "level of load"),
     ('[{ load = "heavy", damping = "high" }]', "[3]", "exclude", "list of tables"),
     ("light = { reference = 1.0 }", "light = { reference = -1.0 }", "light =", "reference = -1.0"),
     ("light = { reference = 1.0 }", "light = { referense = 1.0 }", "light =", "'reference'"),

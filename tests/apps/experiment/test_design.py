@@ -45,6 +45,7 @@ WRONG = [
     ('"2" = ["2", "right"]', '"3" = ["3"]', "keys = {", "response.keys.3"),
     ("block = 5", "blok = 5", "blok = 5", "trials.blok"),
     ("[catch]", "[cach]", "[cach]", "cach"),
+    ("easy = 0.2", "easy = 0.3\nnull = 0.25", "null = 0.25", "catch.null + catch.easy = 0.55"),
     ("seed = 7", "seed = ", "seed = ", ""),
     ("seed = 7", "seed = 7\nblind = 1", "blind = 1", "experiment.blind"),
     ('[session]\nmodel = "C"', '[session]\nclock = "off"', 'clock = "off"', "session.clock"),

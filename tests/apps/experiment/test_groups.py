@@ -369,6 +369,19 @@ def test_preregistration_states_the_groups(tmp_path):
     page = as_markdown(preregistration(read_design(with_groups(tmp_path)), None, None))
     assert "- Groups between participants: wet (share 1), dry (share 2); permuted blocks of 3 or 6, by hand" in page
     assert "- Conditions of the group wet: 1 N" in page
+    assert "| all of the group wet | 4 |" in page and "| all of the group dry | 7 |" in page, "wet has one condition"
+
+
+def test_preregistration_states_the_order_of_conditions(tmp_path):
+    """Groups have orders of their own, and orders of mixed conditions are not chosen by a square."""
+    mixed = preregistration(read_design(with_groups(tmp_path)), None, None)
+    apart = ("block = 5\n", "block = 5\ninterleave = false\n")
+    grouped = preregistration(read_design(with_groups(tmp_path, *apart)), None, None)
+    plain = preregistration(read_design(changed(tmp_path, *apart)), None, None)
+    assert "square" not in mixed["seeds"]["places"]
+    assert "order of assignments to the group chooses the row" in grouped["seeds"]["places"]
+    assert "it chooses the row of the square" in plain["seeds"]["places"] and "group" not in plain["seeds"]["places"]
+    assert "follows 5 trials and each condition" in as_markdown(plain) and "each condition\n" not in as_markdown(mixed)
 
 
 if __name__ == "__main__":  # python -m tests.apps.experiment.test_groups FOLDER STATIONS PEOPLE KILLS

@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from statistics import NormalDist, geometric_mean
 from typing import Any
 
@@ -28,7 +28,7 @@ from apps.experiment.procedures.methods import (
     williams_order,
 )
 from apps.experiment.procedures.quest import QuestPlus
-from apps.experiment.procedures.settings import BALANCED, QuestSettings, StaircaseSettings
+from apps.experiment.procedures.settings import BALANCED, QuestSettings, StaircaseSettings, trial_counts
 from haptics.errors import ConfigurationError
 
 
@@ -112,6 +112,22 @@ def test_staircase_ends_by_reversals_or_trials():
     assert not answered(replace(settings, trials=8), answers[:7])[1].finished
     assert answered(replace(settings, trials=8), answers[:8])[1].finished
     assert answered(replace(settings, most_trials=4), [True] * 4)[1].finished
+
+
+@pytest.mark.parametrize("initial_rule", [True, False])
+@pytest.mark.parametrize("down", [1, 2, 3, 4])
+@pytest.mark.parametrize("reversals", [2, 3, 4])
+def test_fewest_trials_of_a_staircase_are_those_of_the_shortest_run(down, reversals, initial_rule):
+    settings = replace(PLAIN, down=down, reversals=reversals, initial_rule=initial_rule, dropped=0)
+    lengths = []
+    for answers in product((True, False), repeat=trial_counts(settings)[0]):
+        staircase = Staircase(settings)
+        for answer in answers:
+            if not staircase.finished:
+                staircase.add_outcome(staircase.level(), answer)
+        lengths += [staircase.trials] * staircase.finished
+    assert lengths and min(lengths) == trial_counts(settings)[0]
+    assert trial_counts(replace(settings, most_trials=2))[0] == 2
 
 
 def test_reversal_has_the_level_that_was_shown():

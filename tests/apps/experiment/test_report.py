@@ -21,19 +21,22 @@ import pytest
 
 from apps.cli import main
 from apps.experiment.command import describe_report
+from apps.experiment.design import read_design
 from apps.experiment.journal import Journal, SessionFolder
 from apps.experiment.journal.schema import COMMON
 from apps.experiment.observers import make_observer
+from apps.experiment.preregister import as_markdown, preregistration
 from apps.experiment.procedures.methods import Tracks, make_procedure, trial_seed
 from apps.experiment.report.analysis import analyse, analyse_group, as_json, levels_of, staircase_percent
 from apps.experiment.report.data import read_experiment
 from apps.experiment.report.forms import analyse_forms
 from apps.experiment.report.page import SIMULATED, form_table, report, timing
+from apps.experiment.sequence import Participant, TrialSequence
 from apps.experiment.settings import AnalysisSettings
 from apps.experiment.trial import TASKS, TrialView
 from apps.experiment.trial_log import TrialLog
 from haptics.errors import ConfigurationError, RecordingError
-from tests.apps.experiment.designs import WEBER
+from tests.apps.experiment.designs import WEBER, changed
 from tests.apps.experiment.journal.records import HEADER, begin_block, end, run_trial
 
 SEED = 11
@@ -514,7 +517,34 @@ def test_preregistration_facts_come_from_the_file(design_file, capsys):
     assert told["seeds"]["seed"] == 7
     assert told["missing"] == []
     assert told["participants"] is None
-    assert any("20 % of its easy" in rule.replace("20%", "20 %") for rule in told["exclusions"])
+    assert (told["trials"]["catch"]["null"], told["trials"]["catch"]["easy"]) == (0.0, 0.2)
+    assert any("participant is excluded if more than 20% of the easy" in rule for rule in told["exclusions"])
+    assert any("more than 20% of its trials, and more than 5," in rule for rule in told["exclusions"])
+
+
+def test_preregistration_states_the_shares_of_catch_trials_that_are_presented(tmp_path):
+    """A long session has the stated shares, also if these are not the ones of the file."""
+    text = WEBER.replace("most_trials = 4", "most_trials = 2000")
+    design = read_design(changed(tmp_path, "easy = 0.2", "null = 0.05\neasy = 0.07", text))
+    stated = preregistration(design, None, None)
+    assert stated["trials"]["catch"] == {"null": 0.06, "easy": 0.06, "easy_level": 0.0, "most_errors": 0.2}
+    assert "- Catch trials: 6.0% without a difference, 6.0% with an easy one" in as_markdown(stated)
+    sequence, kinds = TrialSequence(design, Participant("P01", 1, 0, 7)), []
+    while (trial := sequence.next()) is not None:
+        kinds.append(trial.kind)
+        sequence.add_answer(trial, str(trial.comparison), correct=True)
+    for kind in ("null", "easy"):
+        assert kinds.count(f"catch-{kind}") / len(kinds) == pytest.approx(0.06, rel=0.02)
+
+
+def test_preregistration_of_a_task_without_right_answers_has_no_catch_trials_and_practice(tmp_path):
+    text = WEBER.replace('"discrimination"', '"estimation"').partition("[response]")[0]
+    procedure = text.partition("[procedure]")[2].partition("[catch]")[0]
+    text = text.replace(procedure, '\nkind = "estimation"\nlevels = [0.5, 1.0]\n\n')
+    text = text.replace("procedure = { most_trials = 3 }\n", "") + "[practice]\nwindow = 6\ncorrect = 5\n"
+    page = as_markdown(preregistration(read_design(changed(tmp_path, text=text)), None, None))
+    assert "- Catch trials: 0.0% without a difference, 0.0% with an easy one" in page
+    assert "- Practice: none" in page and "easy catch" not in page and "practice trials in a row" not in page
 
 
 def test_preregistration_page_is_complete(design_file, tmp_path, capsys):
