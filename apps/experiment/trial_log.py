@@ -237,7 +237,7 @@ class TrialLog:
         level : float or None
             Level that the procedure chose.
         values : sequence of float or None
-            Value of the axis in each interval.
+            Value of the axis in each of up to 9 intervals.
         condition : str
             Condition.
         comparison : int, optional
@@ -255,6 +255,10 @@ class TrialLog:
             Number of the trial, and for each interval the marker of its rows (`ScriptSession.mark`), by which the
             table of trials finds the delivered and felt stimuli. Rows between intervals have the marker 0.
         """
+        if len(values) > _MOST_INTERVALS:
+            raise ConfigurationError(
+                f"begin_trial: {len(values)} values; a trial has at most {_MOST_INTERVALS} intervals."
+            )
         if not self._block:
             raise ConfigurationError("begin_trial: no block has been begun; call begin_block first.")
         last = self.state.attempts[-1] if self.state.attempts else None
@@ -353,6 +357,9 @@ class TrialLog:
     def __exit__(self, *_: object) -> None:
         self._journal.close()
 
+
+_MOST_INTERVALS = 9
+"""Maximum number of intervals of a trial. Their markers differ in the last digit, which is 0 between intervals."""
 
 _BLOCK_ENDED = "block-ended"
 """Event at the end of a block."""

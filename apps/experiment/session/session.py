@@ -194,8 +194,10 @@ class ExperimentSession:
         return sequence
 
     def _is_over(self, block: int) -> bool:
-        """Return True if an event records the end of a block."""
-        return any(one["name"] == "block-end" and one.get("block") == block for one in self.state.events)
+        """Return True if an event records the end of a block, and no trial was withdrawn and run again since then."""
+        ended = [one["number"] for one in self.state.events if one["name"] == "block-end" and one.get("block") == block]
+        begun = [one.start["number"] for one in self.state.attempts if one.start["block"] == block]
+        return bool(ended) and max(ended) > max(begun, default=0)
 
     def run(self) -> str:
         """Run the session.

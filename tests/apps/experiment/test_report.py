@@ -29,6 +29,7 @@ from apps.experiment.preregister import as_markdown, preregistration
 from apps.experiment.procedures.methods import Tracks, make_procedure, trial_seed
 from apps.experiment.report.analysis import analyse, analyse_group, as_json, levels_of, staircase_percent
 from apps.experiment.report.data import read_experiment
+from apps.experiment.report.factors import analyse_effects
 from apps.experiment.report.forms import analyse_forms
 from apps.experiment.report.page import SIMULATED, form_table, report, timing
 from apps.experiment.sequence import Participant, TrialSequence
@@ -723,3 +724,22 @@ def test_specified_reference_does_not_stand_for_a_felt_one():
     assert levels_of([row | {"felt_1": None, "reference": 0.0}], "felt") == [1.5]
     single = {"comparison_interval": None, "asked_2": None, "felt_1": 1.2, "felt_2": None}
     assert levels_of([row | single], "felt") == [pytest.approx(0.2)]
+
+
+def test_effect_compares_the_same_quantity_in_conditions_with_and_without_a_reference(tmp_path):
+    table = {"kind": "constant", "levels": [0.05, 0.2, 0.5, 1.0, 2.0], "repeats": 12}
+    names, fields = {"reference", "without"}, {"catch": {}, "procedure": table, "references": (2.0, 2.0)}
+    for code in ("P01", "P02"):
+        tables = design(**fields, observer={"weber": 0.3, "spread": 0.1})
+        for condition, name in zip(tables["conditions"], sorted(names), strict=True):
+            condition |= {"name": name, "factors": {"kind": name}}
+        place = SessionFolder.of(write_session(tmp_path, code, tables))
+        lines = place.journal.read_text(encoding="utf-8").splitlines(keepends=True)
+        bare = [line.replace('"reference": 2.0', '"reference": 0.0') if '"without"' in line else line for line in lines]
+        place.journal.write_text("".join(bare), encoding="utf-8")
+    experiment, people = found_in(tmp_path)
+    jnds = [{one.name: one.differences[0].jnd.value for one in person.conditions} for person in people]
+    (effect,) = analyse_effects(experiment, people, AnalysisSettings())
+    assert effect.quantity == "jnd" and {effect.first, effect.second} == names
+    ratios = [one[effect.second] / one[effect.first] for one in jnds]
+    assert effect.ratio.value == pytest.approx(math.sqrt(math.prod(ratios)))

@@ -144,6 +144,17 @@ def test_invalid_steps_are_refused(tmp_path):
             log.begin_block(tmp_path)
 
 
+def test_markers_of_attempts_do_not_overlap(tmp_path):
+    with TrialLog.open(tmp_path, "P01", "wood or ice", axis="law.force") as log:
+        log.begin_block()
+        with pytest.raises(ConfigurationError, match="10 values; a trial has at most 9 intervals"):
+            log.begin_trial(0.5, values=(1.0,) * 10)
+        _, first = log.begin_trial(0.5, values=(1.0,) * 9)
+        log.finish_trial("1", correct=True)
+        _, second = log.begin_trial(0.5, values=(1.0,) * 9)
+        assert max(first) < min(second) and all(marker % 10 for marker in (*first, *second))
+
+
 def test_table_is_exported(tmp_path):
     staircase = procedure()
     with opened(tmp_path / "data", fields={"handedness": "left"}) as log:

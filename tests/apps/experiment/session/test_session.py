@@ -396,6 +396,7 @@ def test_redo_on_a_page_repeats_the_last_answered_trial(tmp_path):
     attempts = [(one.trial, one.number, one.start["block"], one.counts) for one in state.attempts[4:7]]
     assert attempts == [(5, 1, 1, False), (5, 2, 1, True), (6, 1, 2, True)]
     assert state.blocks == {1: 2, 2: 1}
+    assert [one["block"] for one in state.events if one["name"] == "block-end"] == [1, 1, 2]
 
 
 def test_pause_on_a_page_precedes_the_first_trial(tmp_path):
