@@ -339,6 +339,8 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
 
     try:
         journal = Journal.create(place, header, sidecar, write_codes)
+    except ConfigurationError:
+        raise
     except ValueError as error:  # such as a zero byte in a text of the file
         raise ConfigurationError(f"{design.path}: cannot be written to the journal: {error}.") from error
     try:

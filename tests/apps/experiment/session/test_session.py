@@ -110,6 +110,14 @@ def test_repetitions_before_a_resumption_do_not_stop_the_session(tmp_path):
     assert [one.number for one in replay(read_journal(journal).records).attempts] == list(range(1, 13))
 
 
+def test_folder_of_another_experiment_is_refused_with_its_reason(tmp_path):
+    simulate(changed(tmp_path), tmp_path / "out")
+    with pytest.raises(
+        ConfigurationError, match=r"^\S+ has the journal \S+ of another experiment: choose .*\(--out\)\.$"
+    ):
+        simulate(changed(tmp_path, 'name = "weber"', 'name = "other"'), tmp_path / "out")
+
+
 def test_late_answer_repeats_the_trial(tmp_path):
     text = WEBER.replace("block = 5", "block = 5\ntime_out = 0.5\nmost_repeated = 1.0")
     text += "\n[observer]\nreaction_time = 0.5\n"  # the median: half of all answers come too late
