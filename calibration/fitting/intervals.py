@@ -163,10 +163,10 @@ def interval_with_bounds(
             near, far, last = far, 2.0 * far, excess
             excess, end = farthest(side * far)
         if excess > exact:
-            inside = farthest(side * near)[0] < 0.0  # rounding may exceed the errors of a fit to exact data
-            far = (
-                brentq(lambda step, side=side: farthest(side * step)[0], near, far, xtol=1e-9 * far) if inside else near
-            )
+            if farthest(side * near)[0] < 0.0:
+                far = brentq(lambda step, side=side: farthest(side * step)[0], near, far, xtol=1e-9 * far)
+            else:  # the errors of a fit to exact data are smaller than rounding
+                far = near
             end = farthest(side * far)[1]
         ends.append(fixed + end)
     return ends[0], ends[1]
